@@ -1,0 +1,500 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KUnit tests of the pending-I/O hints; included at the end of io_hint.c
+ *
+ * The counters, the classes, the clock and the idle state table are the
+ * tests' own: nothing here reaches the CPUs that run them, with the exception
+ * of io_hint_publish_test(), which uses a class that no one else has.
+ */
+
+#include <kunit/test.h>
+#include <linux/cpumask.h>
+#include <linux/pm_qos.h>
+#include <linux/workqueue.h>
+
+#define US		((u64)NSEC_PER_USEC)
+#define TIMEOUT		(3000 * US)
+
+/* Some time after boot; tests move it. */
+static u64 io_hint_test_now;
+static unsigned int io_hint_test_clock_reads;
+
+static u64 io_hint_test_clock(void)
+{
+	io_hint_test_clock_reads++;
+	return io_hint_test_now;
+}
+
+/* What one CPU looks like to the idle path, for one test case. */
+struct io_hint_test {
+	struct io_hint_cpu		hint;
+	struct cpuidle_io_hint_counts	counts;
+	struct io_hint_class		classes[CPUIDLE_IO_HINT_CLASSES];
+	unsigned long			active;
+	u64				left;
+};
+
+static int io_hint_test_init(struct kunit *test)
+{
+	struct io_hint_test *t;
+
+	t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, t);
+
+	t->classes[0] = (struct io_hint_class){ 10 * US, TIMEOUT, 1 };
+	t->classes[1] = (struct io_hint_class){ 100 * US, 2 * TIMEOUT, 1 };
+	t->classes[2] = (struct io_hint_class){ 0, TIMEOUT, 1 };
+	t->active = BIT(0) | BIT(1);
+
+	io_hint_test_now = 100 * (u64)NSEC_PER_SEC;
+	io_hint_test_clock_reads = 0;
+	test->priv = t;
+
+	return 0;
+}
+
+static s64 io_hint_test_look(struct io_hint_test *t)
+{
+	return io_hint_limit(&t->hint, &t->counts, t->classes, t->active,
+			     io_hint_test_clock, &t->left);
+}
+
+/* Counters and what is pending from them, wrap included. */
+struct io_hint_pending_case {
+	const char	*name;
+	u32		own_published, own_withdrawn;
+	u32		far_published, far_withdrawn;
+	int		pending;
+};
+
+static const struct io_hint_pending_case io_hint_pending_cases[] = {
+	{ "nothing",			0, 0, 0, 0,		0 },
+	{ "own",			3, 1, 0, 0,		2 },
+	{ "far",			0, 0, 7, 2,		5 },
+	{ "published own, withdrawn far", 5, 0, 0, 4,		1 },
+	{ "published far, withdrawn own", 0, 4, 5, 0,		1 },
+	{ "both halves",		5, 3, 9, 8,		3 },
+	{ "all done, halves unequal",	9, 2, 1, 8,		0 },
+	{ "withdrawal seen first",	1, 2, 0, 0,		-1 },
+	{ "own about to wrap",		U32_MAX, U32_MAX - 1, 0, 0, 1 },
+	{ "own wrapped",		1, U32_MAX, 0, 0,	2 },
+	{ "far wrapped",		0, 0, 2, U32_MAX - 1,	4 },
+	{ "sum wraps",	U32_MAX, U32_MAX, U32_MAX, U32_MAX - 2,	2 },
+	{ "half the range",	0x80000000u, 0x7fffffffu, 0, 0,	1 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(io_hint_pending, io_hint_pending_cases, name);
+
+static void io_hint_pending_test(struct kunit *test)
+{
+	const struct io_hint_pending_case *c = test->param_value;
+	struct io_hint_test *t = test->priv;
+	u32 activity;
+
+	t->counts.own_published[0] = c->own_published;
+	t->counts.own_withdrawn[0] = c->own_withdrawn;
+	atomic_set(&t->counts.far_published[0], c->far_published);
+	atomic_set(&t->counts.far_withdrawn[0], c->far_withdrawn);
+
+	KUNIT_EXPECT_EQ(test, io_hint_pending(&t->counts, 0, &activity),
+			c->pending);
+	/* Its neighbours stay what they are. */
+	KUNIT_EXPECT_EQ(test, io_hint_pending(&t->counts, 1, &activity), 0);
+	/* Pending I/O is a limit; what is less than none is not. */
+	io_hint_pending(&t->counts, 0, &activity);
+	t->hint.seen[0] = ~activity;
+	KUNIT_EXPECT_EQ(test, io_hint_test_look(t),
+			c->pending > 0 ? (s64)(10 * US) : S64_MAX);
+}
+
+/*
+ * A sequence of looks at a class with a timeout of 3000 us: before each, the
+ * clock moves on and some I/O is published or withdrawn.
+ */
+struct io_hint_step {
+	u64	after_ns;
+	int	published, withdrawn;
+	bool	binds;
+};
+
+struct io_hint_expiry_case {
+	const char		*name;
+	u64			start_ns;
+	unsigned int		expired;
+	struct io_hint_step	steps[6];
+};
+
+static const struct io_hint_expiry_case io_hint_expiry_cases[] = {
+	{ "last ns, then expiry", 1000, 1, {
+		{ 0, 1, 0, true },
+		{ TIMEOUT - 1, 0, 0, true },
+		{ 1, 0, 0, false },
+	} },
+	{ "time counts from the first look", 1000, 0, {
+		{ 0, 0, 0, false },
+		{ 5 * TIMEOUT, 1, 0, true },
+		{ TIMEOUT - 1, 0, 0, true },
+	} },
+	{ "expired once, not at every look", 1000, 1, {
+		{ 0, 1, 0, true },
+		{ TIMEOUT, 0, 0, false },
+		{ TIMEOUT, 0, 0, false },
+		{ TIMEOUT, 0, 0, false },
+	} },
+	{ "depth 1: same difference, new activity", 1000, 0, {
+		{ 0, 1, 0, true },
+		{ TIMEOUT - 1, 1, 1, true },
+		{ TIMEOUT - 1, 1, 1, true },
+		{ TIMEOUT - 1, 1, 1, true },
+	} },
+	{ "a completion is activity", 1000, 1, {
+		{ 0, 2, 0, true },
+		{ TIMEOUT - 1, 0, 1, true },
+		{ TIMEOUT - 1, 0, 0, true },
+		{ 1, 0, 0, false },
+	} },
+	{ "activity revives an expired hint", 1000, 2, {
+		{ 0, 1, 0, true },
+		{ TIMEOUT, 0, 0, false },
+		{ 1000, 1, 0, true },
+		{ TIMEOUT, 0, 0, false },
+	} },
+	{ "all done", 1000, 0, {
+		{ 0, 2, 0, true },
+		{ 10, 0, 2, false },
+		{ 10, 1, 0, true },
+		{ 10, 0, 1, false },
+	} },
+	{ "one lost request does not hold for ever", 1000, 1, {
+		{ 0, 2, 0, true },
+		{ 10, 0, 1, true },
+		{ TIMEOUT, 0, 0, false },
+		{ 100 * TIMEOUT, 0, 0, false },
+	} },
+	{ "clock wraps", -(TIMEOUT / 2), 1, {
+		{ 0, 1, 0, true },
+		{ TIMEOUT - 1, 0, 0, true },
+		{ 1, 0, 0, false },
+	} },
+	{ "clock is 0", 0, 1, {
+		{ 0, 1, 0, true },
+		{ TIMEOUT - 1, 0, 0, true },
+		{ 1, 0, 0, false },
+	} },
+};
+
+KUNIT_ARRAY_PARAM_DESC(io_hint_expiry, io_hint_expiry_cases, name);
+
+static void io_hint_expiry_steps(struct kunit *test, u32 first)
+{
+	const struct io_hint_expiry_case *c = test->param_value;
+	struct io_hint_test *t = test->priv;
+	int i;
+
+	io_hint_test_now = c->start_ns;
+	t->counts.own_published[0] = first;
+	t->counts.own_withdrawn[0] = first;
+	t->hint.seen[0] = first + first;
+
+	for (i = 0; i < ARRAY_SIZE(c->steps); i++) {
+		const struct io_hint_step *s = &c->steps[i];
+
+		/* The rest of the array is empty. */
+		if (i && !s->after_ns)
+			break;
+
+		io_hint_test_now += s->after_ns;
+		t->counts.own_published[0] += s->published;
+		/* It does not matter which CPU completes. */
+		atomic_add(s->withdrawn, &t->counts.far_withdrawn[0]);
+
+		KUNIT_EXPECT_EQ_MSG(test, io_hint_test_look(t),
+				    s->binds ? (s64)(10 * US) : S64_MAX,
+				    "step %d", i);
+		if (s->binds)
+			KUNIT_EXPECT_EQ_MSG(test, t->left + t->hint.age_ns,
+					    TIMEOUT, "step %d", i);
+	}
+	KUNIT_EXPECT_EQ(test, t->hint.nr_expired, c->expired);
+}
+
+static void io_hint_expiry_test(struct kunit *test)
+{
+	io_hint_expiry_steps(test, 0);
+}
+
+/* The same where the counters wrap on the way. */
+static void io_hint_expiry_wrap_test(struct kunit *test)
+{
+	io_hint_expiry_steps(test, U32_MAX);
+}
+
+/* Several classes on one CPU: the strictest one that is pending counts. */
+static void io_hint_classes_test(struct kunit *test)
+{
+	struct io_hint_test *t = test->priv;
+
+	t->counts.own_published[1] = 1;
+	KUNIT_EXPECT_EQ(test, io_hint_test_look(t), (s64)(100 * US));
+
+	t->counts.own_published[0] = 1;
+	KUNIT_EXPECT_EQ(test, io_hint_test_look(t), (s64)(10 * US));
+
+	/* The strict one expires first and leaves the other one. */
+	io_hint_test_now += TIMEOUT;
+	KUNIT_EXPECT_EQ(test, io_hint_test_look(t), (s64)(100 * US));
+	KUNIT_EXPECT_EQ(test, t->left, TIMEOUT);
+
+	t->counts.own_withdrawn[1] = 1;
+	KUNIT_EXPECT_EQ(test, io_hint_test_look(t), S64_MAX);
+
+	/* A class that nobody uses any more does not count, pending or not. */
+	t->counts.own_published[0]++;
+	KUNIT_EXPECT_EQ(test, io_hint_test_look(t), (s64)(10 * US));
+	t->active &= ~BIT(0);
+	KUNIT_EXPECT_EQ(test, io_hint_test_look(t), S64_MAX);
+}
+
+/* Idle costs no clock read unless something is pending, and then one. */
+static void io_hint_clock_test(struct kunit *test)
+{
+	struct io_hint_test *t = test->priv;
+
+	io_hint_test_look(t);
+	KUNIT_EXPECT_EQ(test, io_hint_test_clock_reads, 0);
+
+	io_hint_test_now = 0;
+	t->counts.own_published[0] = 1;
+	t->counts.own_published[1] = 1;
+	io_hint_test_look(t);
+	KUNIT_EXPECT_EQ(test, io_hint_test_clock_reads, 1);
+}
+
+/* Idle state tables, what hints and PM QoS ask for, and what comes out. */
+#define POLL	{ .flags = CPUIDLE_FLAG_POLLING }
+#define STATE(us)	{ .exit_latency_ns = (us) * NSEC_PER_USEC }
+
+static const struct cpuidle_driver io_hint_icx = {
+	.states = { POLL, STATE(1), STATE(4), STATE(170) },
+	.state_count = 4,
+};
+
+static const struct cpuidle_driver io_hint_arm = {
+	.states = { STATE(1), STATE(250), STATE(500) },
+	.state_count = 3,
+};
+
+/* Firmware that reports an exit latency of 0. */
+static const struct cpuidle_driver io_hint_zero = {
+	.states = { POLL, STATE(0), STATE(400) },
+	.state_count = 3,
+};
+
+static const struct cpuidle_driver io_hint_poll_only = {
+	.states = { POLL },
+	.state_count = 1,
+};
+
+#define QOS_NONE	((s64)PM_QOS_RESUME_LATENCY_NO_CONSTRAINT * NSEC_PER_USEC)
+
+struct io_hint_bind_case {
+	const char			*name;
+	const struct cpuidle_driver	*drv;
+	unsigned long			disabled;
+	s64				limit_ns, qos_ns, result_ns;
+};
+
+static const struct io_hint_bind_case io_hint_bind_cases[] = {
+	{ "between two states", &io_hint_icx, 0,
+	  10000, QOS_NONE, 10000 },
+	{ "exactly a state", &io_hint_icx, 0,
+	  4000, QOS_NONE, 4000 },
+	{ "1 ns under a state", &io_hint_icx, 0,
+	  3999, QOS_NONE, 3999 },
+	{ "limit 0: first state that does not poll", &io_hint_icx, 0,
+	  0, QOS_NONE, 1000 },
+	{ "under the first state that does not poll", &io_hint_icx, 0,
+	  999, QOS_NONE, 1000 },
+	{ "that state disabled: the next one", &io_hint_icx, BIT(1),
+	  0, QOS_NONE, 4000 },
+	{ "only one state left, and it is deep", &io_hint_icx, BIT(1) | BIT(2),
+	  0, QOS_NONE, QOS_NONE },
+	{ "all disabled but polling", &io_hint_icx, BIT(1) | BIT(2) | BIT(3),
+	  0, QOS_NONE, QOS_NONE },
+	{ "deepest disabled: nothing to rule out", &io_hint_icx, BIT(3),
+	  10000, QOS_NONE, QOS_NONE },
+	{ "as deep as the deepest", &io_hint_icx, 0,
+	  170000, QOS_NONE, QOS_NONE },
+	{ "deeper than the deepest", &io_hint_icx, 0,
+	  1000000, QOS_NONE, QOS_NONE },
+	{ "QoS stricter than the hint", &io_hint_icx, 0,
+	  10000, 2000, 2000 },
+	{ "QoS equal", &io_hint_icx, 0,
+	  10000, 10000, 10000 },
+	{ "QoS looser, allows no more states", &io_hint_icx, 0,
+	  10000, 169999, 169999 },
+	{ "QoS looser, allows one more", &io_hint_icx, 0,
+	  10000, 170000, 10000 },
+	{ "QoS 0: polling is what QoS wants", &io_hint_icx, 0,
+	  0, 0, 0 },
+	{ "QoS under the first state, limit 0", &io_hint_icx, 0,
+	  0, 500, 500 },
+	{ "state 0 does not poll", &io_hint_arm, 0,
+	  0, QOS_NONE, 1000 },
+	{ "state 0 does not poll, and is disabled", &io_hint_arm, BIT(0),
+	  0, QOS_NONE, 250000 },
+	{ "exit latency of 0 does not mean poll", &io_hint_zero, 0,
+	  0, QOS_NONE, 1 },
+	{ "nothing but polling", &io_hint_poll_only, 0,
+	  0, QOS_NONE, QOS_NONE },
+};
+
+KUNIT_ARRAY_PARAM_DESC(io_hint_bind, io_hint_bind_cases, name);
+
+static void io_hint_bind_test(struct kunit *test)
+{
+	const struct io_hint_bind_case *c = test->param_value;
+	struct cpuidle_device *dev;
+	int i;
+
+	dev = kunit_kzalloc(test, sizeof(*dev), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, dev);
+	for (i = 0; i < c->drv->state_count; i++) {
+		if (c->disabled & BIT(i))
+			dev->states_usage[i].disable =
+				CPUIDLE_STATE_DISABLED_BY_USER;
+	}
+
+	KUNIT_EXPECT_EQ(test, io_hint_bind(c->drv, dev, c->limit_ns, c->qos_ns),
+			c->result_ns);
+}
+
+/* The public side: what is published here, from any CPU, arrives there. */
+struct io_hint_publish_work {
+	struct work_struct	work;
+	int			class;
+	unsigned int		cpu;
+	bool			withdraw;
+};
+
+static void io_hint_publish_work_fn(struct work_struct *work)
+{
+	struct io_hint_publish_work *w =
+		container_of(work, struct io_hint_publish_work, work);
+
+	if (w->withdraw)
+		cpuidle_io_hint_withdraw(w->class, w->cpu);
+	else
+		cpuidle_io_hint_publish(w->class, w->cpu);
+}
+
+static void io_hint_publish_on(unsigned int by, int class, unsigned int cpu,
+			       bool withdraw)
+{
+	struct io_hint_publish_work w = {
+		.class = class, .cpu = cpu, .withdraw = withdraw,
+	};
+
+	INIT_WORK_ONSTACK(&w.work, io_hint_publish_work_fn);
+	schedule_work_on(by, &w.work);
+	flush_work(&w.work);
+	destroy_work_on_stack(&w.work);
+}
+
+static void io_hint_publish_test(struct kunit *test)
+{
+	unsigned int first = cpumask_first(cpu_online_mask);
+	unsigned int other = cpumask_next(first, cpu_online_mask);
+	struct cpuidle_io_hint_counts *counts;
+	int class, round;
+	u32 own, far;
+
+	if (other >= nr_cpu_ids)
+		kunit_skip(test, "needs two CPUs online");
+
+	/* A state that no hint of ours rules out, a timeout nobody else has */
+	class = cpuidle_io_hint_get(S64_MAX, 12345678);
+	KUNIT_ASSERT_GT(test, class, 0);
+	counts = per_cpu_ptr(&cpuidle_io_hint_counts, first);
+
+	/* by whom published and withdrawn: all four ways, and offline memory */
+	for (round = 0; round < 4; round++) {
+		unsigned int by = round & 1 ? other : first;
+		unsigned int back = round & 2 ? other : first;
+
+		own = counts->own_published[class];
+		far = atomic_read(&counts->far_published[class]);
+
+		io_hint_publish_on(by, class, first, false);
+		KUNIT_EXPECT_EQ(test, io_hint_pending_on(first, class), 1);
+		KUNIT_EXPECT_EQ(test, io_hint_pending_on(other, class), 0);
+		/* Own counters are for the CPU itself and nobody else. */
+		KUNIT_EXPECT_EQ(test, counts->own_published[class] - own,
+				by == first);
+		KUNIT_EXPECT_EQ(test,
+				atomic_read(&counts->far_published[class]) - far,
+				by != first);
+
+		io_hint_publish_on(back, class, first, true);
+		KUNIT_EXPECT_EQ(test, io_hint_pending_anywhere(class), 0);
+	}
+
+	cpuidle_io_hint_put(class);
+}
+
+/* Registration: sharing, range, exhaustion, and no reuse while pending. */
+static void io_hint_get_test(struct kunit *test)
+{
+	int class[CPUIDLE_IO_HINT_CLASSES], again, n, i;
+
+	KUNIT_EXPECT_EQ(test, cpuidle_io_hint_get((u64)S64_MAX + 1, 1), -EINVAL);
+	KUNIT_EXPECT_EQ(test, cpuidle_io_hint_get(1, 0), -EINVAL);
+	KUNIT_EXPECT_EQ(test, cpuidle_io_hint_get(1, (u64)S64_MAX + 1), -EINVAL);
+
+	/* All that are left: boot defaults may have taken some. */
+	for (n = 0; n < CPUIDLE_IO_HINT_CLASSES; n++) {
+		class[n] = cpuidle_io_hint_get(S64_MAX - n, 87654321);
+		if (class[n] < 0)
+			break;
+	}
+	KUNIT_ASSERT_GT(test, n, 1);
+	KUNIT_EXPECT_EQ(test, cpuidle_io_hint_get(S64_MAX - n, 87654321),
+			-ENOSPC);
+
+	again = cpuidle_io_hint_get(S64_MAX, 87654321);
+	KUNIT_EXPECT_EQ(test, again, class[0]);
+	cpuidle_io_hint_put(again);
+
+	/* Given back with I/O in flight: not for others, until that is done. */
+	cpuidle_io_hint_publish(class[0], 0);
+	cpuidle_io_hint_put(class[0]);
+	KUNIT_EXPECT_EQ(test, cpuidle_io_hint_get(S64_MAX - n, 87654321),
+			-ENOSPC);
+	cpuidle_io_hint_withdraw(class[0], 0);
+	again = cpuidle_io_hint_get(S64_MAX - n, 87654321);
+	KUNIT_EXPECT_EQ(test, again, class[0]);
+	cpuidle_io_hint_put(again);
+
+	for (i = 1; i < n; i++)
+		cpuidle_io_hint_put(class[i]);
+}
+
+static struct kunit_case io_hint_test_cases[] = {
+	KUNIT_CASE_PARAM(io_hint_pending_test, io_hint_pending_gen_params),
+	KUNIT_CASE_PARAM(io_hint_expiry_test, io_hint_expiry_gen_params),
+	KUNIT_CASE_PARAM(io_hint_expiry_wrap_test, io_hint_expiry_gen_params),
+	KUNIT_CASE(io_hint_classes_test),
+	KUNIT_CASE(io_hint_clock_test),
+	KUNIT_CASE_PARAM(io_hint_bind_test, io_hint_bind_gen_params),
+	KUNIT_CASE(io_hint_publish_test),
+	KUNIT_CASE(io_hint_get_test),
+	{}
+};
+
+static struct kunit_suite io_hint_test_suite = {
+	.name = "cpuidle-io-hint",
+	.init = io_hint_test_init,
+	.test_cases = io_hint_test_cases,
+};
+
+kunit_test_suite(io_hint_test_suite);
