@@ -1,0 +1,84 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# A request that never completes: the CPU is held back until the timeout of the
+# hint, and not longer, and all is even once the block layer has given it up
+#
+# Needs null_blk with configfs and fault injection.
+
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+LIMIT_US=10
+TIMEOUT_US=40000
+# After this the block layer gives up: far later than the hint
+IO_TIMEOUT_MS=1000
+# Most that one tick can take (CONFIG_HZ=100)
+TICK_US=10000
+
+deep=$(deeper_than $CPU $LIMIT_US)
+[ -d $CPUS/cpu$CPU/cpuidle/state"$deep" ] ||
+	skip_all "no idle state with an exit latency over $LIMIT_US us"
+have_null_blk || skip_all "no null_blk with configfs"
+null_blk expiry irqmode=2 completion_nsec=1000000 ||
+	ktap_exit_fail_msg "no null_blk device"
+timeouts=$NULLB/expiry/timeout_inject
+if [ ! -d "$timeouts" ]; then
+	null_blk_remove expiry
+	skip_all "null_blk without fault injection"
+fi
+
+queue=/sys/block/expiry/queue
+old_governor=$(cat $GOVERNOR)
+trace=$(mktemp)
+echo $IO_TIMEOUT_MS > $queue/io_timeout
+echo $TIMEOUT_US > $queue/cpu_lat_timeout_us
+echo $LIMIT_US > $queue/cpu_lat_limit_us
+
+# shellcheck disable=SC2046 # one word a governor
+set -- $(governors)
+ktap_set_plan $(($# * 7))
+
+for governor; do
+	echo "$governor" > $GOVERNOR
+	expired=$(total expired $CPU)
+	echo 1 > "$timeouts/times"
+	echo 100 > "$timeouts/probability"
+
+	trace_start power:cpu_idle cpuidle_io_hint:cpuidle_io_hint_cap \
+		cpuidle_io_hint:cpuidle_io_hint_expire
+	on_cpu $CPU dd if=/dev/expiry of=/dev/null bs=4096 count=1 \
+		iflag=direct 2>/dev/null &
+	sleep 0.5
+	pending=$(total pending $CPU)
+	trace_stop "$trace"
+	wait
+	echo 0 > "$timeouts/probability"
+
+	test_eq "$governor: lost request is pending" "$pending" 1
+	test_eq "$governor: it expires, once" \
+		"$(($(total expired $CPU) - expired))" 1
+
+	expire_us=-1 deep_us=-1 polls=0
+	eval "$(awk -v cpu=$CPU -v deep="$deep" -f "$DIR/expiry.awk" "$trace")"
+	ktap_print_msg "$governor: expired after $expire_us us," \
+		"deep after $deep_us us, $polls polls"
+
+	test_ge "$governor: held back until then" "$expire_us" $TIMEOUT_US
+	test_le "$governor: no more than a tick late" "$expire_us" \
+		$((TIMEOUT_US + TICK_US))
+	# haltpoll polls before it halts, but then it is to halt.
+	test_le "$governor: polling is not forced" "$polls" 2
+	if [ "$governor" = haltpoll ]; then
+		ktap_test_skip "$governor: deep again: not with haltpoll"
+	else
+		test_ge "$governor: deep again" "$deep_us" $TIMEOUT_US
+	fi
+	test_eq "$governor: nothing pending once it is given up" \
+		"$(cpus_pending)" 0
+done
+
+echo "$old_governor" > $GOVERNOR
+null_blk_remove expiry
+rm -f "$trace"
+ktap_finished

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=sh disable=SC2034
+#
+# Shared by the tests of the pending-I/O hints; sourced, not run.
+#
+# Needs root, at least two CPUs, and a cpuidle driver with two states or more:
+# in a virtual machine, load test_modules/test_cpuidle.ko first.
+
+DIR=$(dirname "$(readlink -f "$0")")
+# shellcheck source=/dev/null
+. "$DIR/../kselftest/ktap_helpers.sh"
+
+CPUS=/sys/devices/system/cpu
+GOVERNOR=$CPUS/cpuidle/current_governor
+DEBUGFS=/sys/kernel/debug
+HINT=$DEBUGFS/cpuidle_io_hint
+TRACING=/sys/kernel/tracing
+NULLB=/sys/kernel/config/nullb
+
+# The CPU that does the I/O in all tests
+CPU=1
+
+ktap_print_header
+
+skip_all() {
+	ktap_skip_all "$*"
+	exit "$KSFT_SKIP"
+}
+
+[ "$(id -u)" = 0 ] || skip_all "must be run as root"
+[ -d $HINT ] || mount -t debugfs none $DEBUGFS 2>/dev/null || :
+[ -d $HINT ] || skip_all "no $HINT: kernel without the hints, or no debugfs"
+[ -d $TRACING/events ] || mount -t tracefs none $TRACING 2>/dev/null || :
+[ -d $CPUS/cpu$CPU ] || skip_all "needs two CPUs"
+
+# test_ok WHAT COMMAND...: one test, passed if the command succeeds
+test_ok() {
+	what=$1
+	shift
+	if "$@"; then
+		ktap_test_pass "$what"
+	else
+		ktap_test_fail "$what"
+	fi
+}
+
+# test_eq WHAT GOT WANT, test_le WHAT GOT MAX, test_ge WHAT GOT MIN
+test_eq() {
+	[ "$2" = "$3" ] || ktap_print_msg "$1: got '$2', want '$3'"
+	test_ok "$1" [ "$2" = "$3" ]
+}
+
+test_le() {
+	[ "$2" -le "$3" ] || ktap_print_msg "$1: got $2, want at most $3"
+	test_ok "$1" [ "$2" -le "$3" ]
+}
+
+test_ge() {
+	[ "$2" -ge "$3" ] || ktap_print_msg "$1: got $2, want at least $3"
+	test_ok "$1" [ "$2" -ge "$3" ]
+}
+
+governors() {
+	cat $CPUS/cpuidle/available_governors
+}
+
+# The disks that have the knobs
+disks() {
+	for knob in /sys/block/*/queue/cpu_lat_limit_us; do
+		[ -e "$knob" ] || continue
+		knob=${knob#/sys/block/}
+		echo "${knob%%/*}"
+	done
+}
+
+# total COLUMN [CPU]: sum of a column of the debugfs table, or what one CPU has
+total() {
+	awk -v name="$1" -v cpu="${2:-}" '
+		NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i; next }
+		cpu == "" || $1 == cpu { sum += $c }
+		END { print sum }' $HINT/cpus
+}
+
+# How many CPUs have a count that is not zero, in either direction
+cpus_pending() {
+	awk 'NR > 1 && $2 != 0 { n++ } END { print n + 0 }' $HINT/cpus
+}
+
+# deepest CPU, state_file CPU STATE FILE: idle states as sysfs shows them
+deepest() {
+	n=0
+	while [ -d "$CPUS/cpu$1/cpuidle/state$((n + 1))" ]; do
+		n=$((n + 1))
+	done
+	echo $n
+}
+
+state_file() {
+	cat "$CPUS/cpu$1/cpuidle/state$2/$3"
+}
+
+# deeper_than CPU US: the first state with a longer exit latency, as index
+deeper_than() {
+	n=0
+	while [ -d "$CPUS/cpu$1/cpuidle/state$n" ]; do
+		[ "$(state_file "$1" "$n" latency)" -le "$2" ] || break
+		n=$((n + 1))
+	done
+	echo $n
+}
+
+# deep_usage CPU FIRST: entries into the states from FIRST on
+deep_usage() {
+	sum=0
+	n=$2
+	while [ -d "$CPUS/cpu$1/cpuidle/state$n" ]; do
+		sum=$((sum + $(state_file "$1" "$n" usage)))
+		n=$((n + 1))
+	done
+	echo $sum
+}
+
+# trace_start EVENT..., trace_stop FILE
+trace_start() {
+	echo 0 > $TRACING/tracing_on
+	echo > $TRACING/set_event
+	echo 16384 > $TRACING/buffer_size_kb
+	for event in "$@"; do
+		echo "$event" >> $TRACING/set_event
+	done
+	echo > $TRACING/trace
+	echo 1 > $TRACING/tracing_on
+}
+
+trace_stop() {
+	echo 0 > $TRACING/tracing_on
+	cat $TRACING/trace > "$1"
+	echo > $TRACING/set_event
+}
+
+# null_blk NAME ATTRIBUTE=VALUE...: one more null block device, powered on
+null_blk() {
+	dir=$NULLB/$1
+	shift
+	mkdir "$dir" || return 1
+	for setting in "$@"; do
+		echo "${setting#*=}" > "$dir/${setting%%=*}" || return 1
+	done
+	echo 1 > "$dir/power"
+}
+
+null_blk_remove() {
+	[ ! -d "$NULLB/$1" ] || rmdir "$NULLB/$1"
+}
+
+have_null_blk() {
+	[ -d $NULLB ] || modprobe null_blk nr_devices=0 2>/dev/null || :
+	[ -d $NULLB ] || mount -t configfs none /sys/kernel/config 2>/dev/null ||
+		:
+	[ -d $NULLB ]
+}
+
+# on_cpu CPU COMMAND...; pin CPU: this shell, or subshell, and what it starts
+on_cpu() {
+	cpu=$1
+	shift
+	taskset "$(printf '%x' $((1 << cpu)))" "$@"
+}
+
+pin() {
+	taskset -p "$(printf '%x' $((1 << $1)))" \
+		"$(exec sh -c 'echo $PPID')" > /dev/null
+}

@@ -1,0 +1,79 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# usage: stuck.sh [test_io_hint.ko]
+#
+# A CPU whose tick is stopped, with a hint pending and no completion ever: it
+# leaves the shallow state when the hint expires
+#
+# A module publishes the hint for a CPU that is asleep, and interrupts it once.
+# For virtual time, or a quiet machine.
+
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+module=${1:-$DIR/test_modules/test_io_hint.ko}
+LIMIT_US=10
+# Many ticks, so that one that runs shows
+TIMEOUT_US=100000
+TICK_US=10000
+
+deep=$(deeper_than $CPU $LIMIT_US)
+[ -d $CPUS/cpu$CPU/cpuidle/state"$deep" ] ||
+	skip_all "no idle state with an exit latency over $LIMIT_US us"
+[ -e "$module" ] || skip_all "no $module"
+
+# $CPU is to sleep: move what can be moved elsewhere.
+for task in /proc/[0-9]*; do
+	taskset -p 1 "${task#/proc/}" > /dev/null 2>&1 || :
+done
+
+old_governor=$(cat $GOVERNOR)
+trace=$(mktemp)
+
+# haltpoll and ladder choose no deep state without the tick.
+governors=
+for governor in $(governors); do
+	case $governor in
+	menu|teo)
+		governors="$governors $governor"
+		;;
+	esac
+done
+# shellcheck disable=SC2086 # one word a governor
+set -- $governors
+ktap_set_plan $(($# * 6))
+
+for governor; do
+	echo "$governor" > $GOVERNOR
+	expired=$(total expired $CPU)
+
+	trace_start power:cpu_idle cpuidle_io_hint:cpuidle_io_hint_cap \
+		cpuidle_io_hint:cpuidle_io_hint_expire
+	# It has a second to fall asleep and stop the tick.
+	insmod "$module" cpu=$CPU by=0 delay_ms=1000 limit_us=$LIMIT_US \
+		timeout_us=$TIMEOUT_US ||
+		ktap_exit_fail_msg "cannot load $module"
+	sleep 2
+	pending=$(total pending $CPU)
+	trace_stop "$trace"
+	rmmod test_io_hint
+
+	test_eq "$governor: hint is pending" "$pending" 1
+	test_eq "$governor: it expires" "$(($(total expired $CPU) - expired))" 1
+
+	deep_us=-1 entries=0
+	eval "$(awk -v cpu=$CPU -v deep="$deep" -f "$DIR/expiry.awk" "$trace")"
+	ktap_print_msg "$governor: deep after $deep_us us and $entries entries"
+
+	test_ge "$governor: held back for the timeout" "$deep_us" $TIMEOUT_US
+	test_le "$governor: deep within one tick more" "$deep_us" \
+		$((TIMEOUT_US + TICK_US))
+	test_le "$governor: the tick was, and stayed, stopped" "$entries" 3
+	test_eq "$governor: nothing pending after withdrawal" \
+		"$(cpus_pending)" 0
+done
+
+echo "$old_governor" > $GOVERNOR
+rm -f "$trace"
+ktap_finished

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Publishes a pending-I/O hint whose I/O never completes
+ *
+ * Some time after loading, when all that loading a module entails has calmed
+ * down, and until it is unloaded, CPU "cpu" has one hint pending: nothing else
+ * happens for it.  CPU "by" publishes it, and then sends "cpu" one interrupt, so
+ * that it looks: if it was asleep with its tick stopped, it goes back to sleep
+ * with its tick stopped, and only the hint's own timer gets it out of the
+ * shallow state.
+ */
+
+#include <linux/cpu.h>
+#include <linux/cpuidle_io_hint.h>
+#include <linux/module.h>
+#include <linux/smp.h>
+#include <linux/workqueue.h>
+
+static unsigned int cpu;
+module_param(cpu, uint, 0444);
+MODULE_PARM_DESC(cpu, "CPU to publish for");
+
+static unsigned int by;
+module_param(by, uint, 0444);
+MODULE_PARM_DESC(by, "CPU that publishes");
+
+static unsigned int delay_ms;
+module_param(delay_ms, uint, 0444);
+MODULE_PARM_DESC(delay_ms, "Time after loading when it does, in ms");
+
+static unsigned int limit_us;
+module_param(limit_us, uint, 0444);
+MODULE_PARM_DESC(limit_us, "Limit of the hint, in us");
+
+static unsigned int timeout_us;
+module_param(timeout_us, uint, 0444);
+MODULE_PARM_DESC(timeout_us, "Timeout of the hint, in us");
+
+static int test_io_hint_class;
+static bool test_io_hint_published;
+
+static void test_io_hint_look(void *unused)
+{
+}
+
+static void test_io_hint_work_fn(struct work_struct *work)
+{
+	cpuidle_io_hint_publish(test_io_hint_class, cpu);
+	test_io_hint_published = true;
+	smp_call_function_single(cpu, test_io_hint_look, NULL, 1);
+}
+
+static DECLARE_DELAYED_WORK(test_io_hint_work, test_io_hint_work_fn);
+
+static int __init test_io_hint_init(void)
+{
+	if (cpu >= nr_cpu_ids || !cpu_possible(cpu) ||
+	    by >= nr_cpu_ids || !cpu_online(by))
+		return -EINVAL;
+
+	test_io_hint_class = cpuidle_io_hint_get((u64)limit_us * NSEC_PER_USEC,
+						 (u64)timeout_us * NSEC_PER_USEC);
+	if (test_io_hint_class < 0)
+		return test_io_hint_class;
+
+	schedule_delayed_work_on(by, &test_io_hint_work,
+				 msecs_to_jiffies(delay_ms));
+
+	return 0;
+}
+
+static void __exit test_io_hint_exit(void)
+{
+	cancel_delayed_work_sync(&test_io_hint_work);
+	if (test_io_hint_published)
+		cpuidle_io_hint_withdraw(test_io_hint_class, cpu);
+	cpuidle_io_hint_put(test_io_hint_class);
+}
+
+module_init(test_io_hint_init);
+module_exit(test_io_hint_exit);
+
+MODULE_DESCRIPTION("Pending-I/O hint without I/O, for tests");
+MODULE_LICENSE("GPL");
