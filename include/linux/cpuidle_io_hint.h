@@ -30,7 +30,7 @@
 #include <linux/smp.h>
 #include <linux/types.h>
 
-struct cpuidle_driver;
+struct cpuidle_device;
 
 /*
  * One more than how many distinct pairs of limit and timeout can be in use at
@@ -127,52 +127,51 @@ static inline void cpuidle_io_hint_withdraw(unsigned int class, unsigned int cpu
 }
 
 /* The hooks in cpuidle; not for publishers. */
-s64 __cpuidle_io_hint_cap(unsigned int cpu, s64 latency_req_ns);
-void __cpuidle_io_hint_selected(const struct cpuidle_driver *drv, int index,
-				bool *stop_tick);
-bool __cpuidle_io_hint_capped(void);
+s64 __cpuidle_io_hint_cap(s64 latency_req_ns);
+void __cpuidle_io_hint_selected(int index, bool *stop_tick);
+bool __cpuidle_io_hint_capped(struct cpuidle_device *dev);
 
 /**
- * cpuidle_io_hint_cap - Apply the pending hints of a CPU to its latency limit.
- * @cpu: CPU that is about to go idle: the calling one.
- * @latency_req_ns: What PM QoS allows.
+ * cpuidle_io_hint_cap - Apply the pending hints of this CPU to a latency limit.
+ * @latency_req_ns: What PM QoS allows, in ns.
  *
- * Called with interrupts disabled, once per idle state selection.
+ * Called with interrupts disabled on the CPU that is about to go idle, once per
+ * idle state selection.
  *
  * Return: The stricter one of @latency_req_ns and what the hints allow, in ns.
  */
-static inline s64 cpuidle_io_hint_cap(unsigned int cpu, s64 latency_req_ns)
+static inline s64 cpuidle_io_hint_cap(s64 latency_req_ns)
 {
 	if (static_branch_unlikely(&cpuidle_io_hint_enabled))
-		return __cpuidle_io_hint_cap(cpu, latency_req_ns);
+		return __cpuidle_io_hint_cap(latency_req_ns);
 	return latency_req_ns;
 }
 
 /**
- * cpuidle_io_hint_selected - Keep the tick for a state that hints forced.
- * @drv: The driver of the CPU that is about to go idle: the calling one.
+ * cpuidle_io_hint_selected - Keep the tick while a hint rules out a state.
  * @index: Idle state that the governor has chosen.
  * @stop_tick: Whether the tick is to be stopped; cleared if a hint binds.
  *
- * Called with interrupts disabled.
+ * Called like cpuidle_io_hint_cap(), after it.
  */
-static inline void
-cpuidle_io_hint_selected(const struct cpuidle_driver *drv, int index,
-			 bool *stop_tick)
+static inline void cpuidle_io_hint_selected(int index, bool *stop_tick)
 {
 	if (static_branch_unlikely(&cpuidle_io_hint_enabled))
-		__cpuidle_io_hint_selected(drv, index, stop_tick);
+		__cpuidle_io_hint_selected(index, stop_tick);
 }
 
 /**
- * cpuidle_io_hint_capped - Did hints decide the idle period that just ended?
+ * cpuidle_io_hint_capped - Did a hint limit the idle period that just ended?
+ * @dev: The cpuidle device of this CPU.
  *
- * Return: %true if the governor is not to learn from it.
+ * Called on the CPU that was idle, from the idle task.
+ *
+ * Return: %true if a governor that predicts is not to learn from it.
  */
-static inline bool cpuidle_io_hint_capped(void)
+static inline bool cpuidle_io_hint_capped(struct cpuidle_device *dev)
 {
 	return static_branch_unlikely(&cpuidle_io_hint_enabled) &&
-	       __cpuidle_io_hint_capped();
+	       __cpuidle_io_hint_capped(dev);
 }
 
 #else /* !CONFIG_CPU_IDLE_IO_HINT */
@@ -190,16 +189,14 @@ static inline void cpuidle_io_hint_publish(unsigned int class,
 static inline void cpuidle_io_hint_withdraw(unsigned int class,
 					    unsigned int cpu) { }
 
-static inline s64 cpuidle_io_hint_cap(unsigned int cpu, s64 latency_req_ns)
+static inline s64 cpuidle_io_hint_cap(s64 latency_req_ns)
 {
 	return latency_req_ns;
 }
 
-static inline void
-cpuidle_io_hint_selected(const struct cpuidle_driver *drv, int index,
-			 bool *stop_tick) { }
+static inline void cpuidle_io_hint_selected(int index, bool *stop_tick) { }
 
-static inline bool cpuidle_io_hint_capped(void)
+static inline bool cpuidle_io_hint_capped(struct cpuidle_device *dev)
 {
 	return false;
 }

@@ -4,7 +4,7 @@
  */
 
 /**
- * DOC: The problem
+ * DOC: io-hint-description
  *
  * A CPU that has nothing to do but wait for an I/O goes idle.  Governors
  * predict how long it is going to be idle from timers and from the past, and a
@@ -37,21 +37,23 @@
  *    passed without another change the class is ignored until there is one.
  *
  * 6. For step 5 to happen, the CPU must wake up.  While a hint binds, the tick
- *    is kept; if it has been stopped before, a timer is set to the expiry.
+ *    is kept; if it has been stopped before, a timer is set to the expiry, and
+ *    cancelled when the CPU wakes up for something else.
  *
- * 7. The governor does not learn from idle periods that a hint has cut.  It
- *    was not its choice, and the short waits would make it expect short idle
- *    periods where there is no I/O.
+ * 7. Governors that predict do not learn from idle periods whose state a hint
+ *    has limited.  It was not their choice, and the short waits would make
+ *    them expect short idle periods where there is no I/O.
  *
  * What it costs: one increment of a local counter per I/O and direction; all
  * the rest is done by CPUs that have nothing else to do, and only they read a
- * clock.  While no class is in use, both sides are patched out.
+ * clock, if something is pending.  While no class is in use, both sides are
+ * patched out.  While one is, every CPU that goes idle reads its counters.
  *
  * Why not PM QoS?  A request there takes a mutex and a global lock, notifies,
- * and has no end: it is made to be changed by people, not a million times a
- * second, and a limit that outlasts the I/O costs all deep idle of the CPU.
- * Here the limit goes with the completion, and the deep state is back in the
- * next idle period.
+ * and has no end: it is made for requirements that last, not for a million
+ * changes a second, and a limit that outlasts the I/O costs all deep idle of
+ * the CPU.  Here the limit goes with the completion, and the deep state is back
+ * in the next idle period.
  *
  * What it does not do: CPUs in play_idle(), in suspend-to-idle or without a
  * governor are not held back; nor are states that somebody else chooses, like
@@ -59,8 +61,8 @@
  * is seen when the CPU next goes idle: one asleep already is left asleep.
  */
 
+#include <linux/bitops.h>
 #include <linux/bits.h>
-#include <linux/build_bug.h>
 #include <linux/cpuidle.h>
 #include <linux/cpuidle_io_hint.h>
 #include <linux/debugfs.h>
@@ -69,6 +71,7 @@
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/mutex.h>
+#include <linux/percpu.h>
 #include <linux/sched/clock.h>
 #include <linux/seq_file.h>
 #include <linux/tick.h>
@@ -94,8 +97,8 @@ struct io_hint_class {
  * @since: local_clock() when @seen was first found, by class
  * @expired: bitmask of classes whose hints have outlived their timeout
  * @capped: a hint was binding in the last selection of an idle state
- * @limit_ns: the limit it imposed
- * @age_ns: how long before it the CPU had first seen that hint
+ * @limit_ns: the limit it imposed, for the trace
+ * @age_ns: how long before that the CPU had last seen activity, likewise
  * @nr_capped: selections in which a hint was binding
  * @nr_expired: times that a class has expired
  * @timer: wakes the CPU at expiry, if the tick is stopped
@@ -119,24 +122,34 @@ DEFINE_STATIC_KEY_FALSE(cpuidle_io_hint_enabled);
 static DEFINE_PER_CPU(struct io_hint_cpu, io_hint_cpus);
 
 /* Classes are changed under the mutex, and only while they are not active. */
-static struct io_hint_class io_hint_classes[CPUIDLE_IO_HINT_CLASSES];
-static unsigned long io_hint_active;
+static struct io_hint_class io_hint_classes[CPUIDLE_IO_HINT_CLASSES]
+	__read_mostly;
+static unsigned long io_hint_active __read_mostly;
 static DEFINE_MUTEX(io_hint_mutex);
 
 /*
  * I/O of class @i that is pending in @counts, and by way of @activity a number
- * that changes with every I/O.  A hint is withdrawn at most once and after it
- * was published, but the four counters are not read at once: the result can be
- * off by what other CPUs are just doing, negative included, and the next look
- * corrects it.
+ * that changes with every I/O.
+ *
+ * The four counters are not read at once.  A withdrawal that is counted must
+ * not be without its publication, or the CPU might sleep deeply on an I/O: so
+ * withdrawals are read first.  What is published in between counts as pending
+ * until the next look.
  */
 static int io_hint_pending(const struct cpuidle_io_hint_counts *counts, int i,
 			   u32 *activity)
 {
 	u32 withdrawn = READ_ONCE(counts->own_withdrawn[i]) +
 			(u32)atomic_read(&counts->far_withdrawn[i]);
-	u32 published = READ_ONCE(counts->own_published[i]) +
-			(u32)atomic_read(&counts->far_published[i]);
+	u32 published;
+
+	/*
+	 * Pairs with what orders the end of an I/O after its start: the device,
+	 * and the barriers in its driver and in the interrupt.
+	 */
+	smp_rmb();
+	published = READ_ONCE(counts->own_published[i]) +
+		    (u32)atomic_read(&counts->far_published[i]);
 
 	*activity = published + withdrawn;
 	return published - withdrawn;
@@ -148,9 +161,9 @@ static int io_hint_pending(const struct cpuidle_io_hint_counts *counts, int i,
  * is only taken if anything is pending.  @left is what remains of the timeout
  * that goes with the limit.
  *
- * If a multiple of 2^32 I/Os start and end between two looks that find some
- * pending, the second takes them for none, and the hint can expire too early.
- * The next I/O corrects that.
+ * If exactly 2^32 I/Os, or a multiple, start or end between two looks that find
+ * some pending, the second takes them for none, and the hint can expire too
+ * early.  The next I/O corrects that.
  */
 static s64 io_hint_limit(struct io_hint_cpu *hint,
 			 const struct cpuidle_io_hint_counts *counts,
@@ -188,7 +201,8 @@ static s64 io_hint_limit(struct io_hint_cpu *hint,
 		if (age >= timeout_ns) {
 			if (!(hint->expired & BIT(i))) {
 				hint->expired |= BIT(i);
-				hint->nr_expired++;
+				WRITE_ONCE(hint->nr_expired,
+					   hint->nr_expired + 1);
 				trace_cpuidle_io_hint_expire(cpu, limit_ns,
 							     timeout_ns,
 							     pending);
@@ -244,23 +258,8 @@ static enum hrtimer_restart io_hint_timer_fn(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/*
- * Step 6 with the tick stopped.  A timer that is set already is left alone if
- * it fires early enough: that saves programming the hardware on every entry.
- * Once no hint binds it must not fire, though; it is then cancelled before the
- * CPU goes to sleep, which is where firing would cost something.
- */
-static void io_hint_set_timer(struct io_hint_cpu *hint, u64 left)
-{
-	if (hrtimer_is_queued(&hint->timer) &&
-	    ktime_to_ns(hrtimer_get_remaining(&hint->timer)) <= (s64)left)
-		return;
-
-	hrtimer_start(&hint->timer, ns_to_ktime(left),
-		      HRTIMER_MODE_REL_PINNED_HARD);
-}
-
-s64 __cpuidle_io_hint_cap(unsigned int cpu, s64 latency_req_ns)
+/* Called once per selection of an idle state, before anything is decided. */
+s64 __cpuidle_io_hint_cap(s64 latency_req_ns)
 {
 	struct io_hint_cpu *hint = this_cpu_ptr(&io_hint_cpus);
 	struct cpuidle_device *dev = __this_cpu_read(cpuidle_devices);
@@ -271,60 +270,67 @@ s64 __cpuidle_io_hint_cap(unsigned int cpu, s64 latency_req_ns)
 
 	hint->capped = false;
 
-	if (WARN_ON_ONCE(cpu != smp_processor_id()) || !dev || !drv)
-		return latency_req_ns;
-
 	/* Pairs with the release in cpuidle_io_hint_get(). */
 	active = smp_load_acquire(&io_hint_active);
 	limit = io_hint_limit(hint, this_cpu_ptr(&cpuidle_io_hint_counts),
 			      io_hint_classes, active, local_clock, &left);
-	if (limit < latency_req_ns) {
-		limit = io_hint_bind(drv, dev, limit, latency_req_ns);
-		hint->capped = limit < latency_req_ns;
-	}
-
-	if (!hint->capped) {
-		if (unlikely(hrtimer_is_queued(&hint->timer)))
-			hrtimer_try_to_cancel(&hint->timer);
+	if (limit >= latency_req_ns)
 		return latency_req_ns;
-	}
 
-	if (tick_nohz_tick_stopped())
-		io_hint_set_timer(hint, left);
+	limit = io_hint_bind(drv, dev, limit, latency_req_ns);
+	if (limit >= latency_req_ns)
+		return latency_req_ns;
 
+	hint->capped = true;
 	hint->limit_ns = limit;
+
+	/*
+	 * Now rather than after the selection, as governors and the nohz code
+	 * are about to look for the next timer.  This timer's clock is not the
+	 * one that @left was measured by: if it is early, it is set again.
+	 */
+	if (tick_nohz_tick_stopped())
+		hrtimer_start(&hint->timer, ns_to_ktime(left),
+			      HRTIMER_MODE_REL_PINNED_HARD);
+
 	return limit;
 }
 
-void __cpuidle_io_hint_selected(const struct cpuidle_driver *drv, int index,
-				bool *stop_tick)
+void __cpuidle_io_hint_selected(int index, bool *stop_tick)
 {
 	struct io_hint_cpu *hint = this_cpu_ptr(&io_hint_cpus);
 
 	if (!hint->capped)
 		return;
 
-	/*
-	 * Hints do not make a CPU poll, so the governor wanted to.  It must
-	 * learn that it did: haltpoll would poll for ever.
-	 */
-	if (drv->states[index].flags & CPUIDLE_FLAG_POLLING) {
-		hint->capped = false;
-		return;
-	}
-
-	hint->nr_capped++;
+	WRITE_ONCE(hint->nr_capped, hint->nr_capped + 1);
 	trace_cpuidle_io_hint_cap(smp_processor_id(), index, hint->limit_ns,
 				  hint->age_ns);
 
-	/* Where it is stopped, the timer of io_hint_set_timer() is running. */
+	/* Where it is stopped, the timer is running. */
 	if (!tick_nohz_tick_stopped())
 		*stop_tick = false;
 }
 
-bool __cpuidle_io_hint_capped(void)
+/*
+ * If the key has been turned on or off since the selection, one idle period too
+ * many is learned from or not, and a timer may be left to fire: once.
+ */
+bool __cpuidle_io_hint_capped(struct cpuidle_device *dev)
 {
-	return __this_cpu_read(io_hint_cpus.capped);
+	struct io_hint_cpu *hint = this_cpu_ptr(&io_hint_cpus);
+
+	if (!hint->capped)
+		return false;
+
+	if (hrtimer_is_queued(&hint->timer))
+		hrtimer_try_to_cancel(&hint->timer);
+
+	/* menu learns from a residency of 0 when it selects the next state. */
+	if (!dev->last_residency_ns)
+		dev->last_residency_ns = 1;
+
+	return true;
 }
 
 static int io_hint_pending_on(unsigned int cpu, int i)
@@ -346,6 +352,23 @@ static int io_hint_pending_anywhere(int i)
 	return pending;
 }
 
+/* The class with these settings, else one that is free, else 0 */
+static int io_hint_find(const struct io_hint_class *classes, u64 limit_ns,
+			u64 timeout_ns, int (*pending)(int i))
+{
+	int i, free = 0;
+
+	for (i = 1; i < CPUIDLE_IO_HINT_CLASSES; i++) {
+		if (classes[i].limit_ns == limit_ns &&
+		    classes[i].timeout_ns == timeout_ns)
+			return i;
+		if (!free && !classes[i].users && !pending(i))
+			free = i;
+	}
+
+	return free;
+}
+
 /**
  * cpuidle_io_hint_get - Register a limit for CPUs with pending I/O.
  * @limit_ns: Exit latency that a pending I/O allows, in ns.  0 stands for the
@@ -361,48 +384,39 @@ static int io_hint_pending_anywhere(int i)
  */
 int cpuidle_io_hint_get(u64 limit_ns, u64 timeout_ns)
 {
-	int i, free = 0, ret = -ENOSPC;
+	struct io_hint_class *class;
+	int i;
 
 	if (limit_ns > S64_MAX || !timeout_ns || timeout_ns > S64_MAX)
 		return -EINVAL;
 
 	mutex_lock(&io_hint_mutex);
 
-	for (i = 1; i < CPUIDLE_IO_HINT_CLASSES; i++) {
-		struct io_hint_class *class = &io_hint_classes[i];
-
-		if (class->limit_ns == limit_ns &&
-		    class->timeout_ns == timeout_ns)
-			break;
-		if (!free && !class->users && !io_hint_pending_anywhere(i))
-			free = i;
+	i = io_hint_find(io_hint_classes, limit_ns, timeout_ns,
+			 io_hint_pending_anywhere);
+	if (!i) {
+		mutex_unlock(&io_hint_mutex);
+		return -ENOSPC;
 	}
-	if (i == CPUIDLE_IO_HINT_CLASSES)
-		i = free;
 
-	if (i) {
-		struct io_hint_class *class = &io_hint_classes[i];
-
-		/*
-		 * A CPU that has read io_hint_active before the last user of
-		 * this class left may be in io_hint_limit() still, and so may
-		 * a publisher that has read the class of its queue.  Either
-		 * can mistake the old limit for the new one for one I/O.
-		 */
-		if (!class->users++) {
-			WRITE_ONCE(class->limit_ns, limit_ns);
-			WRITE_ONCE(class->timeout_ns, timeout_ns);
-			/* Pairs with the acquire in __cpuidle_io_hint_cap(). */
-			smp_store_release(&io_hint_active,
-					  io_hint_active | BIT(i));
-		}
-		static_branch_inc(&cpuidle_io_hint_enabled);
-		ret = i;
+	/*
+	 * A CPU that read io_hint_active before the last user of this class
+	 * left may be in io_hint_limit() still, and a publisher may have read
+	 * the class of its queue before that.  Either can mistake the old
+	 * limit for the new one, or on 32 bits half of it, for one I/O.
+	 */
+	class = &io_hint_classes[i];
+	if (!class->users++) {
+		WRITE_ONCE(class->limit_ns, limit_ns);
+		WRITE_ONCE(class->timeout_ns, timeout_ns);
+		/* Pairs with the acquire in __cpuidle_io_hint_cap(). */
+		smp_store_release(&io_hint_active, io_hint_active | BIT(i));
 	}
+	static_branch_inc(&cpuidle_io_hint_enabled);
 
 	mutex_unlock(&io_hint_mutex);
 
-	return ret;
+	return i;
 }
 EXPORT_SYMBOL_GPL(cpuidle_io_hint_get);
 
@@ -410,8 +424,8 @@ EXPORT_SYMBOL_GPL(cpuidle_io_hint_get);
  * cpuidle_io_hint_put - Give back what cpuidle_io_hint_get() returned.
  * @class: The class.
  *
- * May sleep.  Hints that are still pending stop to count at once if the class
- * has no other user, and are to be withdrawn all the same.
+ * May sleep.  Hints that are still pending are to be withdrawn all the same.
+ * Until then they count if, and as long as, somebody else has the same settings.
  */
 void cpuidle_io_hint_put(unsigned int class)
 {
@@ -489,5 +503,5 @@ static int __init io_hint_init(void)
 postcore_initcall(io_hint_init);
 
 #ifdef CONFIG_CPU_IDLE_IO_HINT_KUNIT_TEST
-#include "io_hint_kunit.c"
+#include "tests/io_hint_kunit.c"
 #endif

@@ -4,7 +4,7 @@
  *
  * The counters, the classes, the clock and the idle state table are the
  * tests' own: nothing here reaches the CPUs that run them, with the exception
- * of io_hint_publish_test(), which uses a class that no one else has.
+ * of io_hint_publish_test(), which takes a class for itself while it runs.
  */
 
 #include <kunit/test.h>
@@ -12,8 +12,8 @@
 #include <linux/pm_qos.h>
 #include <linux/workqueue.h>
 
-#define US		((u64)NSEC_PER_USEC)
-#define TIMEOUT		(3000 * US)
+#define IO_HINT_US		((u64)NSEC_PER_USEC)
+#define IO_HINT_TIMEOUT		(3000 * IO_HINT_US)
 
 /* Some time after boot; tests move it. */
 static u64 io_hint_test_now;
@@ -41,10 +41,10 @@ static int io_hint_test_init(struct kunit *test)
 	t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, t);
 
-	t->classes[0] = (struct io_hint_class){ 10 * US, TIMEOUT, 1 };
-	t->classes[1] = (struct io_hint_class){ 100 * US, 2 * TIMEOUT, 1 };
-	t->classes[2] = (struct io_hint_class){ 0, TIMEOUT, 1 };
-	t->active = BIT(0) | BIT(1);
+	t->classes[1] = (struct io_hint_class){ 10 * IO_HINT_US, IO_HINT_TIMEOUT, 1 };
+	t->classes[2] = (struct io_hint_class){ 100 * IO_HINT_US, 2 * IO_HINT_TIMEOUT, 1 };
+	t->classes[3] = (struct io_hint_class){ 0, IO_HINT_TIMEOUT / 2, 1 };
+	t->active = BIT(1) | BIT(2);
 
 	io_hint_test_now = 100 * (u64)NSEC_PER_SEC;
 	io_hint_test_clock_reads = 0;
@@ -91,20 +91,20 @@ static void io_hint_pending_test(struct kunit *test)
 	struct io_hint_test *t = test->priv;
 	u32 activity;
 
-	t->counts.own_published[0] = c->own_published;
-	t->counts.own_withdrawn[0] = c->own_withdrawn;
-	atomic_set(&t->counts.far_published[0], c->far_published);
-	atomic_set(&t->counts.far_withdrawn[0], c->far_withdrawn);
+	t->counts.own_published[1] = c->own_published;
+	t->counts.own_withdrawn[1] = c->own_withdrawn;
+	atomic_set(&t->counts.far_published[1], c->far_published);
+	atomic_set(&t->counts.far_withdrawn[1], c->far_withdrawn);
 
-	KUNIT_EXPECT_EQ(test, io_hint_pending(&t->counts, 0, &activity),
+	KUNIT_EXPECT_EQ(test, io_hint_pending(&t->counts, 1, &activity),
 			c->pending);
 	/* Its neighbours stay what they are. */
-	KUNIT_EXPECT_EQ(test, io_hint_pending(&t->counts, 1, &activity), 0);
+	KUNIT_EXPECT_EQ(test, io_hint_pending(&t->counts, 2, &activity), 0);
 	/* Pending I/O is a limit; what is less than none is not. */
-	io_hint_pending(&t->counts, 0, &activity);
-	t->hint.seen[0] = ~activity;
+	io_hint_pending(&t->counts, 1, &activity);
+	t->hint.seen[1] = ~activity;
 	KUNIT_EXPECT_EQ(test, io_hint_test_look(t),
-			c->pending > 0 ? (s64)(10 * US) : S64_MAX);
+			c->pending > 0 ? (s64)(10 * IO_HINT_US) : S64_MAX);
 }
 
 /*
@@ -127,37 +127,37 @@ struct io_hint_expiry_case {
 static const struct io_hint_expiry_case io_hint_expiry_cases[] = {
 	{ "last ns, then expiry", 1000, 1, {
 		{ 0, 1, 0, true },
-		{ TIMEOUT - 1, 0, 0, true },
+		{ IO_HINT_TIMEOUT - 1, 0, 0, true },
 		{ 1, 0, 0, false },
 	} },
 	{ "time counts from the first look", 1000, 0, {
 		{ 0, 0, 0, false },
-		{ 5 * TIMEOUT, 1, 0, true },
-		{ TIMEOUT - 1, 0, 0, true },
+		{ 5 * IO_HINT_TIMEOUT, 1, 0, true },
+		{ IO_HINT_TIMEOUT - 1, 0, 0, true },
 	} },
 	{ "expired once, not at every look", 1000, 1, {
 		{ 0, 1, 0, true },
-		{ TIMEOUT, 0, 0, false },
-		{ TIMEOUT, 0, 0, false },
-		{ TIMEOUT, 0, 0, false },
+		{ IO_HINT_TIMEOUT, 0, 0, false },
+		{ IO_HINT_TIMEOUT, 0, 0, false },
+		{ IO_HINT_TIMEOUT, 0, 0, false },
 	} },
 	{ "depth 1: same difference, new activity", 1000, 0, {
 		{ 0, 1, 0, true },
-		{ TIMEOUT - 1, 1, 1, true },
-		{ TIMEOUT - 1, 1, 1, true },
-		{ TIMEOUT - 1, 1, 1, true },
+		{ IO_HINT_TIMEOUT - 1, 1, 1, true },
+		{ IO_HINT_TIMEOUT - 1, 1, 1, true },
+		{ IO_HINT_TIMEOUT - 1, 1, 1, true },
 	} },
 	{ "a completion is activity", 1000, 1, {
 		{ 0, 2, 0, true },
-		{ TIMEOUT - 1, 0, 1, true },
-		{ TIMEOUT - 1, 0, 0, true },
+		{ IO_HINT_TIMEOUT - 1, 0, 1, true },
+		{ IO_HINT_TIMEOUT - 1, 0, 0, true },
 		{ 1, 0, 0, false },
 	} },
 	{ "activity revives an expired hint", 1000, 2, {
 		{ 0, 1, 0, true },
-		{ TIMEOUT, 0, 0, false },
+		{ IO_HINT_TIMEOUT, 0, 0, false },
 		{ 1000, 1, 0, true },
-		{ TIMEOUT, 0, 0, false },
+		{ IO_HINT_TIMEOUT, 0, 0, false },
 	} },
 	{ "all done", 1000, 0, {
 		{ 0, 2, 0, true },
@@ -168,17 +168,17 @@ static const struct io_hint_expiry_case io_hint_expiry_cases[] = {
 	{ "one lost request does not hold for ever", 1000, 1, {
 		{ 0, 2, 0, true },
 		{ 10, 0, 1, true },
-		{ TIMEOUT, 0, 0, false },
-		{ 100 * TIMEOUT, 0, 0, false },
+		{ IO_HINT_TIMEOUT, 0, 0, false },
+		{ 100 * IO_HINT_TIMEOUT, 0, 0, false },
 	} },
-	{ "clock wraps", -(TIMEOUT / 2), 1, {
+	{ "clock wraps", -(IO_HINT_TIMEOUT / 2), 1, {
 		{ 0, 1, 0, true },
-		{ TIMEOUT - 1, 0, 0, true },
+		{ IO_HINT_TIMEOUT - 1, 0, 0, true },
 		{ 1, 0, 0, false },
 	} },
 	{ "clock is 0", 0, 1, {
 		{ 0, 1, 0, true },
-		{ TIMEOUT - 1, 0, 0, true },
+		{ IO_HINT_TIMEOUT - 1, 0, 0, true },
 		{ 1, 0, 0, false },
 	} },
 };
@@ -192,9 +192,9 @@ static void io_hint_expiry_steps(struct kunit *test, u32 first)
 	int i;
 
 	io_hint_test_now = c->start_ns;
-	t->counts.own_published[0] = first;
-	t->counts.own_withdrawn[0] = first;
-	t->hint.seen[0] = first + first;
+	t->counts.own_published[1] = first;
+	t->counts.own_withdrawn[1] = first;
+	t->hint.seen[1] = first + first;
 
 	for (i = 0; i < ARRAY_SIZE(c->steps); i++) {
 		const struct io_hint_step *s = &c->steps[i];
@@ -204,16 +204,16 @@ static void io_hint_expiry_steps(struct kunit *test, u32 first)
 			break;
 
 		io_hint_test_now += s->after_ns;
-		t->counts.own_published[0] += s->published;
+		t->counts.own_published[1] += s->published;
 		/* It does not matter which CPU completes. */
-		atomic_add(s->withdrawn, &t->counts.far_withdrawn[0]);
+		atomic_add(s->withdrawn, &t->counts.far_withdrawn[1]);
 
 		KUNIT_EXPECT_EQ_MSG(test, io_hint_test_look(t),
-				    s->binds ? (s64)(10 * US) : S64_MAX,
+				    s->binds ? (s64)(10 * IO_HINT_US) : S64_MAX,
 				    "step %d", i);
 		if (s->binds)
 			KUNIT_EXPECT_EQ_MSG(test, t->left + t->hint.age_ns,
-					    TIMEOUT, "step %d", i);
+					    IO_HINT_TIMEOUT, "step %d", i);
 	}
 	KUNIT_EXPECT_EQ(test, t->hint.nr_expired, c->expired);
 }
@@ -234,24 +234,35 @@ static void io_hint_classes_test(struct kunit *test)
 {
 	struct io_hint_test *t = test->priv;
 
+	t->counts.own_published[2] = 1;
+	KUNIT_EXPECT_EQ(test, io_hint_test_look(t), (s64)(100 * IO_HINT_US));
+
+	/* The strictest, whether its index is lower ... */
 	t->counts.own_published[1] = 1;
-	KUNIT_EXPECT_EQ(test, io_hint_test_look(t), (s64)(100 * US));
+	KUNIT_EXPECT_EQ(test, io_hint_test_look(t), (s64)(10 * IO_HINT_US));
+	KUNIT_EXPECT_EQ(test, t->left, IO_HINT_TIMEOUT);
 
-	t->counts.own_published[0] = 1;
-	KUNIT_EXPECT_EQ(test, io_hint_test_look(t), (s64)(10 * US));
+	/* ... or higher; what is left of the timeout is its own. */
+	t->active |= BIT(3);
+	t->counts.own_published[3] = 1;
+	KUNIT_EXPECT_EQ(test, io_hint_test_look(t), 0);
+	KUNIT_EXPECT_EQ(test, t->left, IO_HINT_TIMEOUT / 2);
 
-	/* The strict one expires first and leaves the other one. */
-	io_hint_test_now += TIMEOUT;
-	KUNIT_EXPECT_EQ(test, io_hint_test_look(t), (s64)(100 * US));
-	KUNIT_EXPECT_EQ(test, t->left, TIMEOUT);
+	/* They expire one by one. */
+	io_hint_test_now += IO_HINT_TIMEOUT / 2;
+	KUNIT_EXPECT_EQ(test, io_hint_test_look(t), (s64)(10 * IO_HINT_US));
+	KUNIT_EXPECT_EQ(test, t->left, IO_HINT_TIMEOUT / 2);
+	io_hint_test_now += IO_HINT_TIMEOUT / 2;
+	KUNIT_EXPECT_EQ(test, io_hint_test_look(t), (s64)(100 * IO_HINT_US));
+	KUNIT_EXPECT_EQ(test, t->left, IO_HINT_TIMEOUT);
 
-	t->counts.own_withdrawn[1] = 1;
+	t->counts.own_withdrawn[2] = 1;
 	KUNIT_EXPECT_EQ(test, io_hint_test_look(t), S64_MAX);
 
 	/* A class that nobody uses any more does not count, pending or not. */
-	t->counts.own_published[0]++;
-	KUNIT_EXPECT_EQ(test, io_hint_test_look(t), (s64)(10 * US));
-	t->active &= ~BIT(0);
+	t->counts.own_published[1]++;
+	KUNIT_EXPECT_EQ(test, io_hint_test_look(t), (s64)(10 * IO_HINT_US));
+	t->active &= ~BIT(1);
 	KUNIT_EXPECT_EQ(test, io_hint_test_look(t), S64_MAX);
 }
 
@@ -264,38 +275,38 @@ static void io_hint_clock_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, io_hint_test_clock_reads, 0);
 
 	io_hint_test_now = 0;
-	t->counts.own_published[0] = 1;
 	t->counts.own_published[1] = 1;
+	t->counts.own_published[2] = 1;
 	io_hint_test_look(t);
 	KUNIT_EXPECT_EQ(test, io_hint_test_clock_reads, 1);
 }
 
 /* Idle state tables, what hints and PM QoS ask for, and what comes out. */
-#define POLL	{ .flags = CPUIDLE_FLAG_POLLING }
-#define STATE(us)	{ .exit_latency_ns = (us) * NSEC_PER_USEC }
+#define IO_HINT_POLL	{ .flags = CPUIDLE_FLAG_POLLING }
+#define IO_HINT_STATE(us)	{ .exit_latency_ns = (us) * NSEC_PER_USEC }
 
 static const struct cpuidle_driver io_hint_icx = {
-	.states = { POLL, STATE(1), STATE(4), STATE(170) },
+	.states = { IO_HINT_POLL, IO_HINT_STATE(1), IO_HINT_STATE(4), IO_HINT_STATE(170) },
 	.state_count = 4,
 };
 
 static const struct cpuidle_driver io_hint_arm = {
-	.states = { STATE(1), STATE(250), STATE(500) },
+	.states = { IO_HINT_STATE(1), IO_HINT_STATE(250), IO_HINT_STATE(500) },
 	.state_count = 3,
 };
 
 /* Firmware that reports an exit latency of 0. */
 static const struct cpuidle_driver io_hint_zero = {
-	.states = { POLL, STATE(0), STATE(400) },
+	.states = { IO_HINT_POLL, IO_HINT_STATE(0), IO_HINT_STATE(400) },
 	.state_count = 3,
 };
 
 static const struct cpuidle_driver io_hint_poll_only = {
-	.states = { POLL },
+	.states = { IO_HINT_POLL },
 	.state_count = 1,
 };
 
-#define QOS_NONE	((s64)PM_QOS_RESUME_LATENCY_NO_CONSTRAINT * NSEC_PER_USEC)
+#define IO_HINT_QOS_NONE	((s64)PM_QOS_RESUME_LATENCY_NO_CONSTRAINT * NSEC_PER_USEC)
 
 struct io_hint_bind_case {
 	const char			*name;
@@ -306,27 +317,27 @@ struct io_hint_bind_case {
 
 static const struct io_hint_bind_case io_hint_bind_cases[] = {
 	{ "between two states", &io_hint_icx, 0,
-	  10000, QOS_NONE, 10000 },
+	  10000, IO_HINT_QOS_NONE, 10000 },
 	{ "exactly a state", &io_hint_icx, 0,
-	  4000, QOS_NONE, 4000 },
+	  4000, IO_HINT_QOS_NONE, 4000 },
 	{ "1 ns under a state", &io_hint_icx, 0,
-	  3999, QOS_NONE, 3999 },
+	  3999, IO_HINT_QOS_NONE, 3999 },
 	{ "limit 0: first state that does not poll", &io_hint_icx, 0,
-	  0, QOS_NONE, 1000 },
+	  0, IO_HINT_QOS_NONE, 1000 },
 	{ "under the first state that does not poll", &io_hint_icx, 0,
-	  999, QOS_NONE, 1000 },
+	  999, IO_HINT_QOS_NONE, 1000 },
 	{ "that state disabled: the next one", &io_hint_icx, BIT(1),
-	  0, QOS_NONE, 4000 },
+	  0, IO_HINT_QOS_NONE, 4000 },
 	{ "only one state left, and it is deep", &io_hint_icx, BIT(1) | BIT(2),
-	  0, QOS_NONE, QOS_NONE },
+	  0, IO_HINT_QOS_NONE, IO_HINT_QOS_NONE },
 	{ "all disabled but polling", &io_hint_icx, BIT(1) | BIT(2) | BIT(3),
-	  0, QOS_NONE, QOS_NONE },
+	  0, IO_HINT_QOS_NONE, IO_HINT_QOS_NONE },
 	{ "deepest disabled: nothing to rule out", &io_hint_icx, BIT(3),
-	  10000, QOS_NONE, QOS_NONE },
+	  10000, IO_HINT_QOS_NONE, IO_HINT_QOS_NONE },
 	{ "as deep as the deepest", &io_hint_icx, 0,
-	  170000, QOS_NONE, QOS_NONE },
+	  170000, IO_HINT_QOS_NONE, IO_HINT_QOS_NONE },
 	{ "deeper than the deepest", &io_hint_icx, 0,
-	  1000000, QOS_NONE, QOS_NONE },
+	  1000000, IO_HINT_QOS_NONE, IO_HINT_QOS_NONE },
 	{ "QoS stricter than the hint", &io_hint_icx, 0,
 	  10000, 2000, 2000 },
 	{ "QoS equal", &io_hint_icx, 0,
@@ -340,13 +351,13 @@ static const struct io_hint_bind_case io_hint_bind_cases[] = {
 	{ "QoS under the first state, limit 0", &io_hint_icx, 0,
 	  0, 500, 500 },
 	{ "state 0 does not poll", &io_hint_arm, 0,
-	  0, QOS_NONE, 1000 },
+	  0, IO_HINT_QOS_NONE, 1000 },
 	{ "state 0 does not poll, and is disabled", &io_hint_arm, BIT(0),
-	  0, QOS_NONE, 250000 },
+	  0, IO_HINT_QOS_NONE, 250000 },
 	{ "exit latency of 0 does not mean poll", &io_hint_zero, 0,
-	  0, QOS_NONE, 1 },
+	  0, IO_HINT_QOS_NONE, 1 },
 	{ "nothing but polling", &io_hint_poll_only, 0,
-	  0, QOS_NONE, QOS_NONE },
+	  0, IO_HINT_QOS_NONE, IO_HINT_QOS_NONE },
 };
 
 KUNIT_ARRAY_PARAM_DESC(io_hint_bind, io_hint_bind_cases, name);
@@ -406,77 +417,94 @@ static void io_hint_publish_test(struct kunit *test)
 	unsigned int first = cpumask_first(cpu_online_mask);
 	unsigned int other = cpumask_next(first, cpu_online_mask);
 	struct cpuidle_io_hint_counts *counts;
-	int class, round;
-	u32 own, far;
+	int class, round, users;
 
 	if (other >= nr_cpu_ids)
 		kunit_skip(test, "needs two CPUs online");
 
-	/* A state that no hint of ours rules out, a timeout nobody else has */
+	/* A limit that no state exceeds, a timeout that nobody else has */
+	users = static_key_count(&cpuidle_io_hint_enabled.key);
 	class = cpuidle_io_hint_get(S64_MAX, 12345678);
 	KUNIT_ASSERT_GT(test, class, 0);
+	KUNIT_EXPECT_EQ(test, static_key_count(&cpuidle_io_hint_enabled.key),
+			users + 1);
 	counts = per_cpu_ptr(&cpuidle_io_hint_counts, first);
 
-	/* by whom published and withdrawn: all four ways, and offline memory */
+	/* For @first, published and withdrawn by either CPU: all four ways */
 	for (round = 0; round < 4; round++) {
 		unsigned int by = round & 1 ? other : first;
 		unsigned int back = round & 2 ? other : first;
-
-		own = counts->own_published[class];
-		far = atomic_read(&counts->far_published[class]);
+		struct cpuidle_io_hint_counts old = *counts;
 
 		io_hint_publish_on(by, class, first, false);
 		KUNIT_EXPECT_EQ(test, io_hint_pending_on(first, class), 1);
 		KUNIT_EXPECT_EQ(test, io_hint_pending_on(other, class), 0);
-		/* Own counters are for the CPU itself and nobody else. */
-		KUNIT_EXPECT_EQ(test, counts->own_published[class] - own,
-				by == first);
-		KUNIT_EXPECT_EQ(test,
-				atomic_read(&counts->far_published[class]) - far,
-				by != first);
-
 		io_hint_publish_on(back, class, first, true);
+		KUNIT_EXPECT_EQ(test, io_hint_pending_on(first, class), 0);
 		KUNIT_EXPECT_EQ(test, io_hint_pending_anywhere(class), 0);
+
+		/* Each CPU has counted in its own place. */
+		KUNIT_EXPECT_EQ(test, counts->own_published[class],
+				old.own_published[class] + (by == first));
+		KUNIT_EXPECT_EQ(test, counts->own_withdrawn[class],
+				old.own_withdrawn[class] + (back == first));
+		KUNIT_EXPECT_EQ(test,
+				atomic_read(&counts->far_published[class]),
+				atomic_read(&old.far_published[class]) +
+				(by != first));
+		KUNIT_EXPECT_EQ(test,
+				atomic_read(&counts->far_withdrawn[class]),
+				atomic_read(&old.far_withdrawn[class]) +
+				(back != first));
 	}
 
 	cpuidle_io_hint_put(class);
+	KUNIT_EXPECT_EQ(test, static_key_count(&cpuidle_io_hint_enabled.key),
+			users);
 }
 
-/* Registration: sharing, range, exhaustion, and no reuse while pending. */
-static void io_hint_get_test(struct kunit *test)
+static int io_hint_test_pending;
+
+static int io_hint_test_is_pending(int i)
 {
-	int class[CPUIDLE_IO_HINT_CLASSES], again, n, i;
+	return i == io_hint_test_pending;
+}
+
+/* Which class new settings get: shared, free, never one with I/O in flight */
+static void io_hint_find_test(struct kunit *test)
+{
+	struct io_hint_class classes[CPUIDLE_IO_HINT_CLASSES] = {};
+	int i;
+
+	io_hint_test_pending = 0;
+	for (i = 1; i < CPUIDLE_IO_HINT_CLASSES; i++) {
+		KUNIT_EXPECT_EQ(test, io_hint_find(classes, i * IO_HINT_US, IO_HINT_TIMEOUT,
+						   io_hint_test_is_pending), i);
+		classes[i] = (struct io_hint_class){ i * IO_HINT_US, IO_HINT_TIMEOUT, 1 };
+	}
+
+	/* All are in use: others can only share. */
+	KUNIT_EXPECT_EQ(test, io_hint_find(classes, 99 * IO_HINT_US, IO_HINT_TIMEOUT,
+					   io_hint_test_is_pending), 0);
+	KUNIT_EXPECT_EQ(test, io_hint_find(classes, 3 * IO_HINT_US, IO_HINT_TIMEOUT,
+					   io_hint_test_is_pending), 3);
+	KUNIT_EXPECT_EQ(test, io_hint_find(classes, 3 * IO_HINT_US, IO_HINT_TIMEOUT + 1,
+					   io_hint_test_is_pending), 0);
+
+	/* Given back with I/O in flight: for the same settings only. */
+	classes[5].users = 0;
+	io_hint_test_pending = 5;
+	KUNIT_EXPECT_EQ(test, io_hint_find(classes, 99 * IO_HINT_US, IO_HINT_TIMEOUT,
+					   io_hint_test_is_pending), 0);
+	KUNIT_EXPECT_EQ(test, io_hint_find(classes, 5 * IO_HINT_US, IO_HINT_TIMEOUT,
+					   io_hint_test_is_pending), 5);
+	io_hint_test_pending = 0;
+	KUNIT_EXPECT_EQ(test, io_hint_find(classes, 99 * IO_HINT_US, IO_HINT_TIMEOUT,
+					   io_hint_test_is_pending), 5);
 
 	KUNIT_EXPECT_EQ(test, cpuidle_io_hint_get((u64)S64_MAX + 1, 1), -EINVAL);
 	KUNIT_EXPECT_EQ(test, cpuidle_io_hint_get(1, 0), -EINVAL);
 	KUNIT_EXPECT_EQ(test, cpuidle_io_hint_get(1, (u64)S64_MAX + 1), -EINVAL);
-
-	/* All that are left: boot defaults may have taken some. */
-	for (n = 0; n < CPUIDLE_IO_HINT_CLASSES; n++) {
-		class[n] = cpuidle_io_hint_get(S64_MAX - n, 87654321);
-		if (class[n] < 0)
-			break;
-	}
-	KUNIT_ASSERT_GT(test, n, 1);
-	KUNIT_EXPECT_EQ(test, cpuidle_io_hint_get(S64_MAX - n, 87654321),
-			-ENOSPC);
-
-	again = cpuidle_io_hint_get(S64_MAX, 87654321);
-	KUNIT_EXPECT_EQ(test, again, class[0]);
-	cpuidle_io_hint_put(again);
-
-	/* Given back with I/O in flight: not for others, until that is done. */
-	cpuidle_io_hint_publish(class[0], 0);
-	cpuidle_io_hint_put(class[0]);
-	KUNIT_EXPECT_EQ(test, cpuidle_io_hint_get(S64_MAX - n, 87654321),
-			-ENOSPC);
-	cpuidle_io_hint_withdraw(class[0], 0);
-	again = cpuidle_io_hint_get(S64_MAX - n, 87654321);
-	KUNIT_EXPECT_EQ(test, again, class[0]);
-	cpuidle_io_hint_put(again);
-
-	for (i = 1; i < n; i++)
-		cpuidle_io_hint_put(class[i]);
 }
 
 static struct kunit_case io_hint_test_cases[] = {
@@ -487,12 +515,12 @@ static struct kunit_case io_hint_test_cases[] = {
 	KUNIT_CASE(io_hint_clock_test),
 	KUNIT_CASE_PARAM(io_hint_bind_test, io_hint_bind_gen_params),
 	KUNIT_CASE(io_hint_publish_test),
-	KUNIT_CASE(io_hint_get_test),
+	KUNIT_CASE(io_hint_find_test),
 	{}
 };
 
 static struct kunit_suite io_hint_test_suite = {
-	.name = "cpuidle-io-hint",
+	.name = "cpuidle_io_hint",
 	.init = io_hint_test_init,
 	.test_cases = io_hint_test_cases,
 };
