@@ -8,12 +8,18 @@
  *
  * 1. Two CPUs wait for a request: the one that submitted it, S, on which a
  *    task sleeps, and the one that takes the interrupt, T.  S is in the
- *    request.  T belongs to the hardware queue.
+ *    request: it is that of its software queue.
  *
- * 2. T is learned.  Whatever CPU calls blk_mq_complete_request_remote() is
- *    noted in the hardware queue if it is not the one noted there, so that
+ * 2. T is learned, for each S.  If blk_mq_complete_request_remote(), which
+ *    drivers call where the interrupt arrives, runs on another CPU than the
+ *    request was dispatched for, that is noted in the software queue.  So
  *    interrupt affinity and CPU hotplug are followed without the help of
- *    drivers.  As long as it is not known, S stands in for it.
+ *    drivers.  As long as T is not known, S stands in for it; with drivers that
+ *    end requests by other means, for good.
+ *
+ *    Requests that are cancelled, or found by polling after a timeout, pass
+ *    there too, on a CPU that is not T.  The next interrupt puts that right;
+ *    meanwhile the hint is on the wrong CPU.
  *
  * 3. blk_mq_start_request() publishes for S and T, once if they are the same,
  *    and leaves a mark in the request: the class and T as they are now, as
@@ -26,15 +32,14 @@
  *
  *    The mark is not one of rq_flags, although that would be in a register:
  *    the timeout handler sets RQF_TIMED_OUT there, not atomically, while the
- *    request may just be completing.  A flag could get lost or come back.  It
- *    has a place next to rq->state instead, in a cache line that dispatch and
- *    completion write in any case.
+ *    request may just be completing.  A flag could get lost or come back, and
+ *    the count be wrong for good.
  *
  * 5. Requests that are polled for, by REQ_POLLED, are nobody's interrupt.
  *
  * Where S and T are the CPU that runs, this writes to a counter of that CPU and
- * to the request, and to nothing else.  It never takes a lock, and only touches
- * the queue's hctx if the interrupt has moved.
+ * to the request, and to nothing else.  It never takes a lock.  Only if the
+ * interrupt of a software queue has moved is that written to.
  */
 
 #include <linux/blkdev.h>
@@ -45,8 +50,11 @@
 #include "blk.h"
 #include "blk-cpu-lat.h"
 
-/* S and T differ: both have a hint.  More than any CPU number plus one. */
-#define BLK_CPU_LAT_BOTH	BIT(31)
+/*
+ * A mark, in a software queue or in a request, is 0 if there is none, or T + 1,
+ * with this bit set if S is another CPU: then both have a hint.
+ */
+#define BLK_CPU_LAT_BOTH	BIT(15)
 
 DEFINE_STATIC_KEY_FALSE(blk_cpu_lat_enabled);
 
@@ -57,22 +65,17 @@ static DEFINE_MUTEX(blk_cpu_lat_mutex);
 void __blk_cpu_lat_publish(struct request *rq, unsigned int class)
 {
 	unsigned int submit_cpu = rq->mq_ctx->cpu;
-	unsigned int irq_cpu = READ_ONCE(rq->mq_hctx->cpu_lat_irq);
-	unsigned int mark;
+	unsigned int mark = READ_ONCE(rq->mq_ctx->cpu_lat_mark);
 
-	if (rq->cmd_flags & REQ_POLLED)
-		return;
+	if (!mark)
+		mark = submit_cpu + 1;
 
-	irq_cpu = irq_cpu ? irq_cpu - 1 : submit_cpu;
-	mark = irq_cpu + 1;
-	cpuidle_io_hint_publish(class, irq_cpu);
-	if (irq_cpu != submit_cpu) {
+	cpuidle_io_hint_publish(class, (mark & ~BLK_CPU_LAT_BOTH) - 1);
+	if (mark & BLK_CPU_LAT_BOTH)
 		cpuidle_io_hint_publish(class, submit_cpu);
-		mark |= BLK_CPU_LAT_BOTH;
-	}
 
-	rq->cpu_lat_mark = mark;
 	rq->cpu_lat_class = class;
+	rq->cpu_lat_mark = mark;
 }
 
 /* Its counterpart: the request ends on another CPU, or has two hints out. */
@@ -88,14 +91,21 @@ void __blk_cpu_lat_withdraw(struct request *rq)
 }
 
 /*
- * The interrupt of this hardware queue has moved, or is seen for the first
- * time.  Requests in flight carry the T that they were published for.
+ * T is not S, or not the one that it was, or not known.  Requests in flight keep
+ * the T that they were published for, so nothing else depends on this.
  */
 void __blk_cpu_lat_learn(struct request *rq)
 {
-	if (!(rq->cmd_flags & REQ_POLLED))
-		WRITE_ONCE(rq->mq_hctx->cpu_lat_irq,
-			   raw_smp_processor_id() + 1);
+	struct blk_mq_ctx *ctx = rq->mq_ctx;
+	unsigned int irq_cpu = raw_smp_processor_id();
+	unsigned int mark = irq_cpu + 1;
+
+	BUILD_BUG_ON(NR_CPUS >= BLK_CPU_LAT_BOTH);
+
+	if (irq_cpu != ctx->cpu)
+		mark |= BLK_CPU_LAT_BOTH;
+	if (READ_ONCE(ctx->cpu_lat_mark) != mark)
+		WRITE_ONCE(ctx->cpu_lat_mark, mark);
 }
 
 /* One decimal number and at most a newline; changes nothing on error. */
@@ -171,10 +181,10 @@ static int blk_cpu_lat_set(struct request_queue *q, int limit_us,
 		static_branch_inc(&blk_cpu_lat_enabled);
 	}
 
-	/* Read by blk_cpu_lat_publish(), any time. */
+	/* Read any time: by blk_cpu_lat_publish(), and in sysfs. */
 	WRITE_ONCE(q->cpu_lat_class, class);
-	q->cpu_lat_limit_us = limit_us;
-	q->cpu_lat_timeout_us = timeout_us;
+	WRITE_ONCE(q->cpu_lat_limit_us, limit_us);
+	WRITE_ONCE(q->cpu_lat_timeout_us, timeout_us);
 
 	if (old) {
 		static_branch_dec(&blk_cpu_lat_enabled);
@@ -205,10 +215,14 @@ void blk_cpu_lat_init_queue(struct request_queue *q)
  * blk_cpu_lat_exit_queue - Stop to publish for a queue that goes away.
  * @q: The queue, when its attributes are gone.  I/O may still be in flight.
  *
- * May sleep.
+ * May sleep, and takes the CPU hotplug lock if a limit is set.
  */
 void blk_cpu_lat_exit_queue(struct request_queue *q)
 {
+	/* Nobody else changes it any more. */
+	if (!q->cpu_lat_class)
+		return;
+
 	mutex_lock(&blk_cpu_lat_mutex);
 	blk_cpu_lat_set(q, -1, q->cpu_lat_timeout_us);
 	mutex_unlock(&blk_cpu_lat_mutex);

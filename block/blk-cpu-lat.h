@@ -33,28 +33,27 @@ void __blk_cpu_lat_learn(struct request *rq);
  * Dispatch: tell the CPUs that wait for this request.
  *
  * If everything happens on this CPU, that is one increment of a counter of its
- * own; whatever else there is to know waits for the slow path, REQ_POLLED
- * included: hardware queues that are polled have no interrupt CPU.
+ * own.
  */
 static __always_inline void blk_cpu_lat_publish(struct request_queue *q,
 						struct request *rq)
 {
-	unsigned int class, cpu;
+	unsigned int class;
+	u16 self;
 
 	if (!static_branch_unlikely(&blk_cpu_lat_enabled))
 		return;
 
 	class = READ_ONCE(q->cpu_lat_class);
-	if (!class)
+	if (!class || rq->cmd_flags & REQ_POLLED)
 		return;
 
 	preempt_disable();
-	cpu = smp_processor_id();
+	self = smp_processor_id() + 1;
 	/* data_race: whichever T is read, old or new, goes into the mark. */
-	if (likely(data_race(rq->mq_hctx->cpu_lat_irq) == cpu + 1 &&
-		   rq->mq_ctx->cpu == cpu)) {
+	if (likely(data_race(rq->mq_ctx->cpu_lat_mark) == self)) {
 		rq->cpu_lat_class = class;
-		rq->cpu_lat_mark = cpu + 1;
+		rq->cpu_lat_mark = self;
 		cpuidle_io_hint_publish_this_cpu(class);
 	} else {
 		__blk_cpu_lat_publish(rq, class);
@@ -73,7 +72,7 @@ static __always_inline void blk_cpu_lat_withdraw(struct request *rq)
 		return;
 
 	preempt_disable();
-	if (likely(rq->cpu_lat_mark == smp_processor_id() + 1)) {
+	if (likely(rq->cpu_lat_mark == (u16)(smp_processor_id() + 1))) {
 		rq->cpu_lat_mark = 0;
 		cpuidle_io_hint_withdraw_this_cpu(rq->cpu_lat_class);
 	} else {
@@ -83,14 +82,14 @@ static __always_inline void blk_cpu_lat_withdraw(struct request *rq)
 }
 
 /*
- * Completion, still on the CPU that took the interrupt: remember it.
- *
- * data_race: if another CPU is just changing it, one of the two is the last.
+ * Completion, still on the CPU that took the interrupt: is it the one that was
+ * expected when the request was dispatched?
  */
 static __always_inline void blk_cpu_lat_learn(struct request *rq)
 {
 	if (static_branch_unlikely(&blk_cpu_lat_enabled) &&
-	    data_race(rq->mq_hctx->cpu_lat_irq) != raw_smp_processor_id() + 1)
+	    rq->cpu_lat_mark != (u16)(raw_smp_processor_id() + 1) &&
+	    rq->cpu_lat_mark)
 		__blk_cpu_lat_learn(rq);
 }
 
