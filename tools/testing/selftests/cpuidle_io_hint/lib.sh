@@ -6,6 +6,16 @@
 # Needs root, at least two CPUs, and a cpuidle driver with two states or more:
 # in a virtual machine, load test_modules/test_cpuidle.ko first.
 
+set -eu
+
+case ${1:-} in
+--help|-h)
+	# The header comment of a script is its help text.
+	sed -n '3,/^$/s/^# \{0,1\}//p' "$0"
+	exit 0
+	;;
+esac
+
 DIR=$(dirname "$(readlink -f "$0")")
 # shellcheck source=/dev/null
 . "$DIR/../kselftest/ktap_helpers.sh"
@@ -20,6 +30,28 @@ NULLB=/sys/kernel/config/nullb
 # The CPU that does the I/O in all tests
 CPU=1
 
+# What is to be done at the end, whatever happens: a list of commands, of which
+# the last one comes first
+AT_EXIT=
+
+at_exit() {
+	AT_EXIT="$*
+$AT_EXIT"
+}
+
+cleanup() {
+	set +eu
+	eval "$AT_EXIT"
+}
+
+trap cleanup EXIT
+trap 'exit 1' HUP INT TERM
+
+# keep FILE: write back at the end what it holds now
+keep() {
+	at_exit "echo '$(cat "$1")' > '$1'"
+}
+
 ktap_print_header
 
 skip_all() {
@@ -32,6 +64,7 @@ skip_all() {
 [ -d $HINT ] || skip_all "no $HINT: kernel without the hints, or no debugfs"
 [ -d $TRACING/events ] || mount -t tracefs none $TRACING 2>/dev/null || :
 [ -d $CPUS/cpu$CPU ] || skip_all "needs two CPUs"
+keep $GOVERNOR
 
 # test_ok WHAT COMMAND...: one test, passed if the command succeeds
 test_ok() {
@@ -120,8 +153,14 @@ deep_usage() {
 	echo $sum
 }
 
-# trace_start EVENT..., trace_stop FILE
+# trace_start EVENT...; trace_stop, which leaves the trace in $TRACE
 trace_start() {
+	if [ -z "${TRACE:-}" ]; then
+		TRACE=$(mktemp)
+		at_exit "rm -f $TRACE"
+		at_exit "echo > $TRACING/set_event; echo > $TRACING/trace"
+		keep $TRACING/tracing_on
+	fi
 	echo 0 > $TRACING/tracing_on
 	echo > $TRACING/set_event
 	echo 16384 > $TRACING/buffer_size_kb
@@ -134,15 +173,16 @@ trace_start() {
 
 trace_stop() {
 	echo 0 > $TRACING/tracing_on
-	cat $TRACING/trace > "$1"
+	cat $TRACING/trace > "$TRACE"
 	echo > $TRACING/set_event
 }
 
 # null_blk NAME ATTRIBUTE=VALUE...: one more null block device, powered on
 null_blk() {
 	dir=$NULLB/$1
-	shift
 	mkdir "$dir" || return 1
+	at_exit "[ ! -d $dir ] || rmdir $dir"
+	shift
 	for setting in "$@"; do
 		echo "${setting#*=}" > "$dir/${setting%%=*}" || return 1
 	done

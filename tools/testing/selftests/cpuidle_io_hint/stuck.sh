@@ -25,11 +25,12 @@ deep=$(deeper_than $CPU $LIMIT_US)
 
 # $CPU is to sleep: move what can be moved elsewhere.
 for task in /proc/[0-9]*; do
-	taskset -p 1 "${task#/proc/}" > /dev/null 2>&1 || :
+	task=${task#/proc/}
+	mask=$(taskset -p "$task" 2>/dev/null | sed 's/.* //')
+	if taskset -p 1 "$task" > /dev/null 2>&1; then
+		at_exit "taskset -p $mask $task > /dev/null 2>&1"
+	fi
 done
-
-old_governor=$(cat $GOVERNOR)
-trace=$(mktemp)
 
 # haltpoll and ladder choose no deep state without the tick.
 governors=
@@ -56,14 +57,14 @@ for governor; do
 		ktap_exit_fail_msg "cannot load $module"
 	sleep 2
 	pending=$(total pending $CPU)
-	trace_stop "$trace"
+	trace_stop
 	rmmod test_io_hint
 
 	test_eq "$governor: hint is pending" "$pending" 1
 	test_eq "$governor: it expires" "$(($(total expired $CPU) - expired))" 1
 
 	deep_us=-1 entries=0
-	eval "$(awk -v cpu=$CPU -v deep="$deep" -f "$DIR/expiry.awk" "$trace")"
+	eval "$(awk -v cpu=$CPU -v deep="$deep" -f "$DIR/expiry.awk" "$TRACE")"
 	ktap_print_msg "$governor: deep after $deep_us us and $entries entries"
 
 	test_ge "$governor: held back for the timeout" "$deep_us" $TIMEOUT_US
@@ -74,6 +75,4 @@ for governor; do
 		"$(cpus_pending)" 0
 done
 
-echo "$old_governor" > $GOVERNOR
-rm -f "$trace"
 ktap_finished
