@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# Entry points; the work is done by the scripts in tools/testing/io-hint/,
+# each of which has a --help.
+
+# One kernel, or what each script takes by default: all, for the tests
+KERNEL :=
+PATCHED := 1
+
+KERNELS := $(patsubst patches/%/series,%,$(wildcard patches/*/series))
+scripts := tools/testing/io-hint
+variant := $(if $(filter 0,$(PATCHED)),unpatched)
+
+ifneq ($(filter-out $(KERNELS),$(KERNEL)),)
+$(error KERNEL=$(KERNEL) is not supported; choose one of: $(KERNELS))
+endif
+ifeq ($(filter 0 1,$(PATCHED)),)
+$(error PATCHED=$(PATCHED) means nothing; choose 0 or 1)
+endif
+
+# All that is generated goes there; the scripts read it from the environment.
+ifdef BUILD
+export BUILD
+endif
+
+# Passed on this way, SRC may hold any character.
+export SRC
+
+.PHONY: help deps kernel apply unapply demo test clean distclean
+
+help:
+	@echo "make deps       install the Debian packages that are needed"
+	@echo "make kernel     build a test kernel"
+	@echo "make apply      apply the change to the kernel tree SRC=path"
+	@echo "make unapply    take it out of SRC=path again"
+	@echo "make demo       show what the change does"
+	@echo "make test       run all tests"
+	@echo "make clean      remove what was built"
+	@echo "make distclean  remove the kernel sources as well"
+	@echo
+	@echo "KERNEL=N.M chooses the kernel ($(KERNELS)); by default,"
+	@echo "           make test takes all of them, the others take 6.12"
+	@echo "PATCHED=0  lets make kernel leave out the change"
+	@echo "BUILD=path is used instead of build/"
+
+deps:
+	@$(scripts)/deps.sh
+
+kernel:
+	@$(scripts)/build.sh $(or $(KERNEL),6.12) $(variant)
+
+apply:
+	$(if $(SRC),,$(error SRC is missing: make apply SRC=path/to/tree))
+	@$(scripts)/apply.sh "$$SRC"
+
+unapply:
+	$(if $(SRC),,$(error SRC is missing: make unapply SRC=path/to/tree))
+	@$(scripts)/apply.sh -R "$$SRC"
+
+demo:
+	@$(scripts)/demo.sh $(KERNEL)
+
+test:
+	@$(scripts)/test.sh $(KERNEL)
+
+clean:
+	@$(scripts)/clean.sh
+
+distclean:
+	@$(scripts)/clean.sh --all
