@@ -1,0 +1,113 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# usage: boot.sh [-v] [-a ARGS] [-b SECONDS] [-c CMDLINE] [-m MACHINE]
+#		 -k IMAGE -i INITRAMFS -o DIR
+#
+# Boots a kernel in QEMU, without acceleration, lets the guest's /run do its
+# work and unpacks what that leaves in /out into DIR, next to console.log.
+# Fails if the guest does not finish, and with the status of /run if it does.
+#
+#  -a ARGS	arguments of /run
+#  -b SECONDS	give up after so much time (default: 300)
+#  -c CMDLINE	added to the command line of the kernel
+#  -l US		what a read takes (default: 200 us)
+#  -m MACHINE	idle states of this machine, from idle-states.csv (default: icx)
+#  -p CPUS	how many CPUs the guest has (default: 2)
+#  -q QUEUES	how many queues the disks have (default: one per CPU)
+#  -v		virtual time: one instruction is one nanosecond, idle time is
+#		skipped, and each run gives the same result.  There are no
+#		disks then, but for the one that takes the results away: time
+#		would jump while the host reads.
+#
+# Without -v there are an NVMe disk, nvme0n1, and a virtio disk, vda.  Both read
+# zeros.
+
+set -eu
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+SIZE=1073741824
+
+virtual=
+args=
+seconds=300
+cmdline=
+machine=icx
+cpus=2
+queues=
+latency_us=200
+image=
+initramfs=
+out=
+case ${1:-} in
+--help|-h)
+	usage
+	exit
+	;;
+esac
+while getopts va:b:c:l:m:p:q:k:i:o: option; do
+	case $option in
+	v)	virtual=1 ;;
+	a)	args=$OPTARG ;;
+	b)	seconds=$OPTARG ;;
+	c)	cmdline=$OPTARG ;;
+	l)	latency_us=$OPTARG ;;
+	m)	machine=$OPTARG ;;
+	p)	cpus=$OPTARG ;;
+	q)	queues=$OPTARG ;;
+	k)	image=$OPTARG ;;
+	i)	initramfs=$OPTARG ;;
+	o)	out=$OPTARG ;;
+	*)	bad_usage "unknown option" ;;
+	esac
+done
+[ -n "$image" ] || bad_usage "-k is missing"
+[ -n "$initramfs" ] || bad_usage "-i is missing"
+[ -n "$out" ] || bad_usage "-o is missing"
+[ -e "$image" ] || die "no kernel image $image; build it with make kernel"
+
+states=$(awk -F, -v machine="$machine" '
+	$1 == machine { printf "%s%s:%s:%s", sep, $2, $3, $4; sep = "," }
+	' "$here/idle-states.csv")
+[ -n "$states" ] || die "no machine $machine in idle-states.csv"
+
+rm -rf "$out"
+mkdir -p "$out"
+results=$out/results.img
+truncate -s 64M "$results"
+
+set -- -M q35 -cpu max -m 1G -smp "$cpus" -nodefaults -no-reboot -display none \
+	-serial "file:$out/console.log" \
+	-kernel "$image" -initrd "$initramfs" \
+	-append "console=ttyS0 quiet nokaslr norandmaps panic=-1 \
+lab.states=$states lab.args=$(echo "$args" | tr ' ' ,) $cmdline"
+
+if [ -n "$virtual" ]; then
+	set -- "$@" -accel tcg,thread=single -icount shift=0,sleep=off \
+		-rtc clock=vm,base=2024-01-01 -seed 1
+else
+	backend=driver=null-co,size=$SIZE,read-zeroes=on,latency-ns=${latency_us}000
+	# With a thread per CPU, QEMU 7.2 runs breakpoints that the kernel has
+	# already removed, when it patches its static keys ("Oops: int3").
+	# In one thread a CPU may have to wait for another one, up to 0.1 s:
+	# only with -p 1 are times worth a look.
+	set -- "$@" -accel tcg,thread=single \
+		-blockdev "$backend,node-name=nvme" \
+		-device nvme,serial=nvme,drive=nvme,max_ioqpairs=${queues:-$cpus} \
+		-blockdev "$backend,node-name=virtio" \
+		-device virtio-blk-pci,drive=virtio,num-queues=${queues:-$cpus}
+fi
+set -- "$@" -drive "file=$results,if=none,id=results,format=raw" \
+	-device virtio-blk-pci,drive=results,serial=results
+
+timeout "$seconds" qemu-system-x86_64 "$@" </dev/null >"$out/qemu.log" 2>&1 || {
+	tail -n 5 "$out/qemu.log" "$out/console.log" >&2
+	die "the guest did not finish; see $out/console.log"
+}
+tar -C "$out" -xf "$results" 2>/dev/null || :
+[ -e "$out/status" ] ||
+	die "the guest left no results; see $out/console.log"
+rm -f "$results" "$out/qemu.log"
+
+exit "$(cat "$out/status")"
