@@ -39,6 +39,7 @@ ktap_set_plan $(($# * 7))
 for governor; do
 	echo "$governor" > $GOVERNOR
 	expired=$(total expired $CPU)
+	echo 0 > "$timeouts/verbose"
 	echo 1 > "$timeouts/times"
 	echo 100 > "$timeouts/probability"
 

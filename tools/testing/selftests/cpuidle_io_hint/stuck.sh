@@ -45,28 +45,41 @@ done
 set -- $governors
 ktap_set_plan $(($# * 6))
 
-for governor; do
-	echo "$governor" > $GOVERNOR
+# attempt DELAY_MS: one hint, and what became of it
+attempt() {
 	expired=$(total expired $CPU)
-
 	trace_start power:cpu_idle cpuidle_io_hint:cpuidle_io_hint_cap \
 		cpuidle_io_hint:cpuidle_io_hint_expire
-	# It has a second to fall asleep and stop the tick.
-	insmod "$module" cpu=$CPU by=0 delay_ms=1000 limit_us=$LIMIT_US \
+	insmod "$module" cpu=$CPU by=0 delay_ms="$1" limit_us=$LIMIT_US \
 		timeout_us=$TIMEOUT_US ||
 		ktap_exit_fail_msg "cannot load $module"
 	sleep 2
 	pending=$(total pending $CPU)
 	trace_stop
 	rmmod test_io_hint
+	expired=$(($(total expired $CPU) - expired))
 
-	test_eq "$governor: hint is pending" "$pending" 1
-	test_eq "$governor: it expires" "$(($(total expired $CPU) - expired))" 1
-
+	# From the first cap to the next entry into a deep state, in us, and how
+	# often the CPU has entered a state on the way
 	deep_us=-1 entries=0
 	eval "$(awk -v cpu=$CPU -v deep="$deep" -f "$DIR/expiry.awk" "$TRACE")"
 	ktap_print_msg "$governor: deep after $deep_us us and $entries entries"
+}
 
+for governor; do
+	echo "$governor" > $GOVERNOR
+
+	# The CPU has about a second to fall asleep and stop the tick.  Some
+	# task may wake up there meanwhile, and start it: then try again.
+	for delay in 1000 1010 1020 1030 1040; do
+		attempt $delay
+		if [ "$entries" -le 3 ]; then
+			break
+		fi
+	done
+
+	test_eq "$governor: hint is pending" "$pending" 1
+	test_eq "$governor: it expires" "$expired" 1
 	test_ge "$governor: held back for the timeout" "$deep_us" $TIMEOUT_US
 	test_le "$governor: deep within one tick more" "$deep_us" \
 		$((TIMEOUT_US + TICK_US))

@@ -1,0 +1,144 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# usage: test.sh [VERSION...]
+#
+# All tests, for the given kernels or for all that there are patches for:
+# builds them, boots them, and runs the unit tests and the kselftests.
+#
+# The output of each test ends up in out/test/VERSION/.  The last line is
+# "N passed, N failed"; fails if anything did.
+
+set -eu
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+case ${1:-} in
+--help|-h)
+	usage
+	exit
+	;;
+esac
+# shellcheck disable=SC2046 # one word a version
+[ $# -gt 0 ] || set -- $(versions)
+for version; do
+	need_version "$version"
+done
+
+out=$top/out/test
+selftests=$top/tools/testing/selftests/cpuidle_io_hint
+start=$(date +%s)
+passed=0
+failed=0
+skipped=0
+rm -rf "$out"
+mkdir -p "$out"
+
+# count NAME FILE [SUITE]: add the results in a KTAP file
+count() {
+	counts=$(awk -v suite="${3:-}" -f "$here/ktap.awk" "$2")
+	# shellcheck disable=SC2046 # three numbers
+	set -- "$1" $(echo "$counts" | tail -n 1)
+	passed=$((passed + $2))
+	failed=$((failed + $3))
+	skipped=$((skipped + $4))
+	printf '%-44s %5d passed %4d failed %4d skipped\n' "$1" "$2" "$3" "$4"
+	echo "$counts" | sed '$d'
+}
+
+# check NAME COMMAND...: one test, its output in a file of that name
+check() {
+	name=$1
+	log=$out/$(echo "$1" | tr -s ' /:' -).log
+	shift
+	echo "1..1" > "$log.ktap"
+	if "$@" > "$log" 2>&1; then
+		echo "ok 1 $name" >> "$log.ktap"
+	else
+		tail -n 20 "$log"
+		echo "not ok 1 $name" >> "$log.ktap"
+	fi
+	count "$name" "$log.ktap"
+	rm "$log.ktap"
+}
+
+# guest NAME TESTS [BOOT-OPTION...]: boot, and count what each test says
+guest() {
+	dir=$out/$version/$1
+	what="$version $1"
+	tests=$2
+	shift 2
+	if ! "$here/boot.sh" "$@" -a "$tests" -k "$image" -i "$initramfs" \
+			-o "$dir"; then
+		echo "$what: no results, see ${dir#"$PWD"/}/console.log"
+		failed=$((failed + 1))
+		return
+	fi
+	for test in $tests; do
+		count "$what ${test%%:*}" "$dir/${test%%:*}.ktap"
+	done
+	# Whatever else happened: nothing may have gone wrong in the kernel.
+	check "$what: no splat" sh -c \
+		"! grep -E 'WARNING:|BUG:|Oops|INFO: |RIP:|Call Trace' $dir/dmesg"
+}
+
+test_kernel() {
+	version=$1
+	rc=0
+	image=$("$here/build.sh" "$version") || rc=$?
+	if [ $rc -eq 4 ]; then
+		echo "$version: skipped, see above"
+		skipped=$((skipped + 1))
+		return
+	elif [ $rc -ne 0 ]; then
+		echo "$version: does not build"
+		failed=$((failed + 1))
+		return
+	fi
+	image=$(echo "$image" | tail -n 1)
+	mkdir -p "$out/$version"
+	pristine=$("$here/fetch.sh" "$version" | tail -n 1)
+
+	check "$version builds with W=1" "$here/build.sh" --w1 "$version"
+	"$here/test-apply.sh" "$pristine" > "$out/$version/apply.ktap" || :
+	count "$version apply and unapply" "$out/$version/apply.ktap"
+
+	modules=$("$here/modules.sh" "$version")
+	initramfs=$BUILD/test-$version.cpio.gz
+	set -- -f "$here/guest-init:/init" -f "$here/test-guest:/run" \
+		-f "$modules/test_cpuidle.ko:/test_cpuidle.ko"
+	dest=/selftests/cpuidle_io_hint
+	for file in "$selftests"/*.sh "$selftests"/*.awk; do
+		set -- "$@" -f "$file:$dest/${file##*/}"
+	done
+	set -- "$@" -f "$modules/test_io_hint.ko:$dest/test_modules/test_io_hint.ko"
+	helpers=tools/testing/selftests/kselftest/ktap_helpers.sh
+	"$here/initramfs.sh" -o "$initramfs" "$@" \
+		-f "$pristine/$helpers:/selftests/kselftest/ktap_helpers.sh"
+
+	guest drivers "knobs defaults cap:nvme0n1:vda"
+	if [ -e "$out/$version/drivers/dmesg" ]; then
+		count "$version KUnit" "$out/$version/drivers/dmesg" \
+			cpuidle_io_hint
+	fi
+	guest one-queue remote:nvme0n1 -q 1 -l 300000
+	guest virtual-time "cap:null_blk expiry stuck" -v
+	guest boot-defaults defaults:20:5000:teo -v -c \
+		"blk_cpu_lat.limit_us=20 blk_cpu_lat.timeout_us=5000 \
+cpuidle.governor=teo"
+	guest bad-defaults defaults -v -c \
+		"blk_cpu_lat.limit_us=-2 blk_cpu_lat.timeout_us=3ms"
+	check "$version: bad defaults are reported" grep -q \
+		"invalid for parameter .blk_cpu_lat.limit_us" \
+		"$out/$version/bad-defaults/dmesg"
+}
+
+"$here/deps.sh" build boot
+for version; do
+	test_kernel "$version"
+done
+
+minutes=$((($(date +%s) - start) / 60))
+echo "$minutes minutes, $skipped skipped; details in ${out#"$PWD"/}/"
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]
