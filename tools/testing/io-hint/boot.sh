@@ -94,9 +94,9 @@ else
 	# only with -p 1 are times worth a look.
 	set -- "$@" -accel tcg,thread=single \
 		-blockdev "$backend,node-name=nvme" \
-		-device nvme,serial=nvme,drive=nvme,max_ioqpairs=${queues:-$cpus} \
+		-device nvme,serial=nvme,drive=nvme,max_ioqpairs="${queues:-$cpus}" \
 		-blockdev "$backend,node-name=virtio" \
-		-device virtio-blk-pci,drive=virtio,num-queues=${queues:-$cpus}
+		-device virtio-blk-pci,drive=virtio,num-queues="${queues:-$cpus}"
 fi
 set -- "$@" -drive "file=$results,if=none,id=results,format=raw" \
 	-device virtio-blk-pci,drive=results,serial=results

@@ -8,6 +8,7 @@
 #   apply  patching a kernel tree
 #   build  fetching and building the test kernels
 #   boot   running them
+#   lint   checking the scripts
 #
 # It does so as root or with sudo and changes nothing if all are there.
 
@@ -21,17 +22,19 @@ apply='patch'
 build='bc binutils bison ccache cpio debian-archive-keyring flex gcc
 	libc6-dev libelf-dev make patch perl python3 xz-utils'
 boot='busybox-static cpio fio gzip jq qemu-system-x86'
+lint='shellcheck'
 
 case ${1:-} in
 -h|--help)	usage; exit ;;
 esac
-[ $# -gt 0 ] || set -- apply build boot
+[ $# -gt 0 ] || set -- apply build boot lint
 want=
 for set in "$@"; do
 	case $set in
 	apply)	want="$want $apply" ;;
 	build)	want="$want $build" ;;
 	boot)	want="$want $boot" ;;
+	lint)	want="$want $lint" ;;
 	*)	bad_usage "unknown set $set" ;;
 	esac
 done

@@ -99,6 +99,7 @@ test_kernel() {
 	mkdir -p "$out/$version"
 	pristine=$("$here/fetch.sh" "$version" | tail -n 1)
 
+	check "$version: checkpatch" style "$pristine"
 	check "$version builds with W=1" "$here/build.sh" --w1 "$version"
 	"$here/test-apply.sh" "$pristine" > "$out/$version/apply.ktap" || :
 	count "$version apply and unapply" "$out/$version/apply.ktap"
@@ -133,7 +134,25 @@ cpuidle.governor=teo"
 		"$out/$version/bad-defaults/dmesg"
 }
 
-"$here/deps.sh" build boot
+# The scripts, including those that have no suffix
+lint() {
+	find "$top/.ci" "$top/tools" -type f | while IFS= read -r file; do
+		case $(head -n 1 "$file" | tr -d '\0') in
+		'#!/bin/sh'*)	echo "$file" ;;
+		esac
+	done | xargs shellcheck -x
+}
+
+# Our C files, by the rules of the kernel that they are for
+style() {
+	pristine=$1
+	own_files | grep '\.[ch]$' | grep -v '^include/trace/' |
+		(cd "$top" && xargs "$pristine/scripts/checkpatch.pl" -q \
+			--no-tree --strict --ignore NR_CPUS -f)
+}
+
+"$here/deps.sh" build boot lint
+check "scripts pass shellcheck" lint
 for version; do
 	test_kernel "$version"
 done
