@@ -58,8 +58,16 @@ if [ ! -e "$top/patches/$hooks/series" ]; then
 	v=$(versions)
 	[ -z "${PATCHES:-}" ] ||
 		die "PATCHES=$PATCHES: no such hooks; there are: $v"
+	near=$(echo "$v" | tr ' ' '\n' | awk -F. -v v="$version" '
+		BEGIN { split(v, want) }
+		{
+			d = ($1 - want[1]) * 100 + $2 - want[2]
+			d = d < 0 ? -d : d
+			if (NR == 1 || d < least) { least = d; near = $0 }
+		}
+		END { print near }')
 	die "Linux $full is not among $v;" \
-	    "PATCHES=${v##* } tries the hooks of ${v##* }"
+	    "PATCHES=$near tries the hooks of $near"
 fi
 
 # All work is done in $stage: old/ has the hooked files as they are in SRC,
@@ -99,7 +107,7 @@ if [ -z "$reverse" ]; then
 	[ ! -e "$stage/same" ] || [ ! -e "$stage/missing" ] ||
 		die "$given: $(first same) is in the way; remove it first"
 	[ ! -e "$stage/same" ] ||
-		die "$given: the change is applied already; use -R to remove it"
+		die "$given: already applied; 'make unapply' takes it out"
 else
 	[ -e "$stage/same" ] || [ -e "$stage/other" ] ||
 		die "$given: the change is not applied, nothing to remove"
@@ -317,6 +325,5 @@ trap 'rm -rf "$stage"' EXIT
 if [ -n "$reverse" ]; then
 	echo "The change is removed from Linux $full"
 else
-	echo "Applied to Linux $full; set CONFIG_CPU_IDLE_IO_HINT=y," \
-		"CONFIG_BLK_CPU_LAT=y"
+	echo "Applied to Linux $full; now set CONFIG_BLK_CPU_LAT=y"
 fi

@@ -230,7 +230,10 @@ progress() {
 		# A sleep that outlives the build must not hold a pipe open.
 		sleep 1 >/dev/null 2>&1
 		n=$((n + 1))
-		line="$(objects <"$log") of $todo objects, $(elapsed) s"
+		# A build that was thought to be done has not been counted.
+		line="$(objects <"$log")"
+		[ "$todo" -eq 0 ] || line="$line of $todo"
+		line="$line objects, $(elapsed) s"
 		if [ -t 2 ]; then
 			printf '\r%s: %s' "$self" "$version: $line" >&2
 		elif [ $((n % 30)) -eq 0 ]; then

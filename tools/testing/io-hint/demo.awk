@@ -40,37 +40,58 @@ FNR == 1 { next }
 	time[run, $8] = $10
 }
 
+# The columns that tell one run from another; sets part[]
+function label(run) {
+	split(run, part, ",")
+	gsub("-", " ", part[3])
+	return sprintf("%-5s%-4s%-13s", part[1], part[2] < 0 ? "off" : part[2],
+		part[3])
+}
+
 END {
 	deep = states[nr_states]
-	printf "\nLinux %s, emulated NVMe drive, test idle states\n\n", kernel
-	printf "%-23s%19s", "", "latency in us"
-	printf "%*s%10s\n", 6 * nr_states, "idle states entered", "waits in"
-	printf "%-5s%-5s%-13s%5s%7s%7s", "", "knob", "reads", "mean", "p99",
-		"max"
+
+	printf "\n%22s%19s%15s%13s%9s\n", "", "latency in us", "waits for I/O",
+		"pauses", "capped"
+	printf "%-5s%-4s%-13s%5s%7s%7s%8s%7s%13s%9s\n", "", "knob", " reads",
+		"mean", "p99", "max", "all", "in " deep, "in " deep, "times"
+	for (r = 1; r <= nr_runs; r++) {
+		run = runs[r]
+		printf "%s%5d%7d%7d%8d%7d%13d%9d\n", label(run), mean[run],
+			p99[run], max[run], traced[run, "waits"],
+			traced[run, "deep_waits"], traced[run, "deep_pauses"],
+			capped[run]
+	}
+
+	printf "\n%22s%*s%*s\n", "", 6 * nr_states, "idle states entered",
+		8 * nr_states, "time in them, in ms"
+	printf "%-5s%-4s%-13s", "", "knob", " reads"
 	for (i = 1; i <= nr_states; i++)
 		printf "%6s", states[i]
-	printf "%10s%6s\n", deep, "caps"
+	for (i = 1; i <= nr_states; i++)
+		printf "%*s", i == 1 ? 9 : 7, states[i]
+	printf "\n"
+	for (r = 1; r <= nr_runs; r++) {
+		run = runs[r]
+		printf "%s", label(run)
+		for (i = 1; i <= nr_states; i++)
+			printf "%6d", entries[run, states[i]]
+		for (i = 1; i <= nr_states; i++)
+			printf "%*d", i == 1 ? 9 : 7,
+				time[run, states[i]] / 1000
+		printf "\n"
+	}
 
 	for (r = 1; r <= nr_runs; r++) {
 		run = runs[r]
-		split(run, part, ",")
-		knob = part[2] < 0 ? "off" : part[2]
-		reads = part[3]
-		gsub("-", " ", reads)
-		printf "%-5s%-5s%-13s%5d%7d%7d", part[1], knob, reads,
-			mean[run], p99[run], max[run]
-		for (i = 1; i <= nr_states; i++)
-			printf "%6d", entries[run, states[i]]
-		printf "%10s%6d\n", traced[run, "deep_waits"] "/" \
-			traced[run, "waits"], capped[run]
-
+		label(run)
 		in_deep = traced[run, "deep_waits"] + traced[run, "deep_pauses"]
 		if (entries[run, deep] < in_deep ||
 		    entries[run, deep] > in_deep * 1.02 + 10)
 			fail(run ": " deep " was entered " entries[run, deep] \
 				" times by its counter, but " in_deep \
 				" times by the trace")
-		if (knob == "off") {
+		if (part[2] < 0) {
 			if (capped[run])
 				fail(run ": capped " capped[run] " times")
 			continue
@@ -79,30 +100,28 @@ END {
 			fail(run ": waits for I/O in " deep)
 		if (capped[run] < traced[run, "waits"] / 2)
 			fail(run ": only " capped[run] " waits capped")
-		if (part[3] == "every-5ms" &&
+		if (part[3] == "every 5ms" &&
 		    traced[run, "deep_pauses"] < capped[run] / 2)
 			fail(run ": hardly ever in " deep " between the I/Os")
 	}
 
-	printf "\n"
-	if (!failed) {
-		for (g = 1; g <= 2; g++) {
-			governor = g == 1 ? "menu" : "teo"
-			off = governor ",-1,every-5ms"
-			on = governor ",10,every-5ms"
-			printf "%s, one read every 5 ms: with the knob on, " \
-				"%d of %d waits for I/O\nentered %s (off: " \
-				"%d of %d), and the pauses between the reads " \
-				"still did,\n%d times; the mean latency went " \
-				"from %d to %d us.\n", governor,
-				traced[on, "deep_waits"], traced[on, "waits"],
-				deep, traced[off, "deep_waits"],
-				traced[off, "waits"],
-				traced[on, "deep_pauses"], mean[off], mean[on]
-		}
-		printf "With the knob off nothing was capped.\n"
+	printf "\nA wait is an idle period that begins with a read in " \
+		"flight; a pause is any other.\n"
+	for (g = 1; g <= 2 && !failed; g++) {
+		governor = g == 1 ? "menu" : "teo"
+		off = governor ",-1,every-5ms"
+		on = governor ",10,every-5ms"
+		printf "%s, off -> on: waits in %s %d of %d -> %d of %d, " \
+			"pauses in %s %d -> %d.\n", governor, deep,
+			traced[off, "deep_waits"], traced[off, "waits"],
+			traced[on, "deep_waits"], traced[on, "waits"], deep,
+			traced[off, "deep_pauses"], traced[on, "deep_pauses"]
 	}
-	printf "Latencies of an emulator are not those of hardware; the " \
-		"counts are exact.\n"
+	if (!failed)
+		printf "So with the knob on no wait for I/O was spent in %s, " \
+			"while pauses still were;\nwith the knob off " \
+			"nothing was capped.\n", deep
+	printf "These are counts from a trace.  An emulator says nothing about " \
+		"the latency of\nhardware.\n"
 	exit failed
 }

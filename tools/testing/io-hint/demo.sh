@@ -25,8 +25,8 @@ version=${1:-6.12}
 need_version "$version"
 
 "$here/deps.sh" build boot
-image=$("$here/build.sh" "$version" | tail -n 1)
-[ -n "$image" ] || die "no kernel $version to be had"
+image=$("$here/build.sh" "$version")
+image=$(echo "$image" | tail -n 1)
 modules=$("$here/modules.sh" "$version")
 selftests=$top/tools/testing/selftests/cpuidle_io_hint
 initramfs=$BUILD/demo-$version.cpio.gz
@@ -72,5 +72,7 @@ for governor in menu teo; do
 	done
 done
 
+echo
+echo "Linux $kernel, emulated NVMe drive, idle states of an Ice Lake-SP server"
 awk -F, -f "$here/demo.awk" "$runs" "$csv"
 echo "Raw data: ${out#"$PWD"/}/, table: ${csv#"$PWD"/}"
