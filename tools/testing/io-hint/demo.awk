@@ -106,7 +106,7 @@ END {
 	}
 
 	printf "\nA wait is an idle period that begins with a read in " \
-		"flight; a pause is any other.\n"
+		"flight, a pause any other.\n"
 	for (g = 1; g <= 2 && !failed; g++) {
 		governor = g == 1 ? "menu" : "teo"
 		off = governor ",-1,every-5ms"
