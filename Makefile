@@ -11,10 +11,10 @@ KERNELS := $(patsubst patches/%/series,%,$(wildcard patches/*/series))
 scripts := tools/testing/io-hint
 variant := $(if $(filter 0,$(PATCHED)),unpatched)
 
-ifneq ($(filter-out $(KERNELS),$(KERNEL)),)
+ifneq ($(filter-out $(KERNELS),$(KERNEL))$(word 2,$(KERNEL)),)
 $(error KERNEL=$(KERNEL) is not supported; choose one of: $(KERNELS))
 endif
-ifeq ($(filter 0 1,$(PATCHED)),)
+ifneq ($(filter-out 0 1,$(PATCHED))$(word 2,$(PATCHED)),)
 $(error PATCHED=$(PATCHED) means nothing; choose 0 or 1)
 endif
 
@@ -24,9 +24,10 @@ export BUILD
 endif
 
 # Passed on this way, SRC may hold any character.
+override SRC := $(value SRC)
 export SRC
 
-.PHONY: help deps kernel apply unapply demo test clean distclean
+.PHONY: help deps kernel apply unapply demo test bench clean distclean
 
 help:
 	@echo "make deps       install the Debian packages that are needed"
@@ -35,11 +36,13 @@ help:
 	@echo "make unapply    take it out of SRC=path again"
 	@echo "make demo       show what the change does"
 	@echo "make test       run all tests"
+	@echo "make bench      compare with the alternatives, in virtual time"
 	@echo "make clean      remove what was built"
 	@echo "make distclean  remove the kernel sources as well"
 	@echo
 	@echo "KERNEL=N.M chooses the kernel ($(KERNELS)); by default,"
 	@echo "           make test takes all of them, the others take 6.12"
+	@echo "QUICK=1    lets make bench take a few minutes, for a part of it"
 	@echo "PATCHED=0  lets make kernel leave out the change"
 	@echo "BUILD=path is used instead of build/"
 
@@ -62,6 +65,9 @@ demo:
 
 test:
 	@$(scripts)/test.sh $(KERNEL)
+
+bench:
+	@$(scripts)/bench.sh $(if $(filter 1,$(QUICK)),-q) $(KERNEL)
 
 clean:
 	@$(scripts)/clean.sh

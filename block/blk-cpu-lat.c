@@ -45,6 +45,7 @@
 #include <linux/blkdev.h>
 #include <linux/moduleparam.h>
 #include <linux/mutex.h>
+#include <linux/string.h>
 #include <linux/sysfs.h>
 
 #include "blk.h"
@@ -109,38 +110,40 @@ void __blk_cpu_lat_learn(struct request *rq)
 }
 
 /* One decimal number and at most a newline; changes nothing on error. */
-static int blk_cpu_lat_parse(const char *str, int min, int *us)
+static int blk_cpu_lat_parse(const char *str, size_t len, int min, int *us)
 {
 	int val;
 
-	if (kstrtoint(str, 10, &val) || val < min)
+	/* What follows a NUL is not part of a number either. */
+	if (strlen(str) != len || kstrtoint(str, 10, &val) || val < min)
 		return -EINVAL;
 
 	*us = val;
 	return 0;
 }
 
-static int blk_cpu_lat_parse_limit(const char *str, int *limit_us)
+static int blk_cpu_lat_parse_limit(const char *str, size_t len, int *limit_us)
 {
-	return blk_cpu_lat_parse(str, -1, limit_us);
+	return blk_cpu_lat_parse(str, len, -1, limit_us);
 }
 
 /* A hint with a timeout of 0 would never count. */
-static int blk_cpu_lat_parse_timeout(const char *str, int *timeout_us)
+static int blk_cpu_lat_parse_timeout(const char *str, size_t len,
+				     int *timeout_us)
 {
-	return blk_cpu_lat_parse(str, 1, timeout_us);
+	return blk_cpu_lat_parse(str, len, 1, timeout_us);
 }
 
 static int blk_cpu_lat_param_limit(const char *val,
 				   const struct kernel_param *kp)
 {
-	return blk_cpu_lat_parse_limit(val, kp->arg);
+	return blk_cpu_lat_parse_limit(val, strlen(val), kp->arg);
 }
 
 static int blk_cpu_lat_param_timeout(const char *val,
 				     const struct kernel_param *kp)
 {
-	return blk_cpu_lat_parse_timeout(val, kp->arg);
+	return blk_cpu_lat_parse_timeout(val, strlen(val), kp->arg);
 }
 
 static const struct kernel_param_ops blk_cpu_lat_limit_ops = {
@@ -245,7 +248,7 @@ ssize_t blk_cpu_lat_limit_store(struct gendisk *disk, const char *page,
 	struct request_queue *q = disk->queue;
 	int limit_us, ret;
 
-	ret = blk_cpu_lat_parse_limit(page, &limit_us);
+	ret = blk_cpu_lat_parse_limit(page, count, &limit_us);
 	if (ret)
 		return ret;
 
@@ -262,7 +265,7 @@ ssize_t blk_cpu_lat_timeout_store(struct gendisk *disk, const char *page,
 	struct request_queue *q = disk->queue;
 	int timeout_us, ret;
 
-	ret = blk_cpu_lat_parse_timeout(page, &timeout_us);
+	ret = blk_cpu_lat_parse_timeout(page, count, &timeout_us);
 	if (ret)
 		return ret;
 

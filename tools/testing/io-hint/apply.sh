@@ -77,6 +77,7 @@ stage=$(mktemp -d) || die "no room for temporary files"
 trap 'rm -rf "$stage"' EXIT
 trap 'exit 129' HUP
 trap 'exit 130' INT
+trap 'exit 131' QUIT
 trap 'exit 143' TERM
 
 mkdir "$stage/old" "$stage/new"
@@ -117,6 +118,17 @@ else
 	[ ! -e "$stage/missing" ] ||
 		die "$given: $(first missing) is missing; put ours back first"
 fi
+
+# One run at a time, and none on what another one has left half done.
+
+exec 8<"$src"
+flock -n 8 || die "$given: another apply.sh is at work there; wait for it"
+sort -u "$stage/own" "$stage/hooked" | while IFS= read -r f; do
+	for i in "$src/$f".[0-9]*.tmp; do
+		[ ! -e "$i" ] || die "$given: ${i#"$src"/} is left over" \
+			"from a run that was killed; unpack the tree anew"
+	done
+done
 
 # Work that SRC holds in the files we touch shall not get mixed with ours.
 
@@ -242,7 +254,7 @@ put() {
 
 undo() {
 	rc=$?
-	trap '' HUP INT TERM
+	trap '' HUP INT QUIT TERM
 	set +e
 	bad=
 	while read -r what f; do
@@ -299,7 +311,7 @@ while IFS= read -r f; do
 done <"$stage/all"
 
 # What is left takes a moment; let no signal get in between.
-trap '' HUP INT TERM
+trap '' HUP INT QUIT TERM
 
 while IFS= read -r f; do
 	echo "file $f" >>"$stage/undo"

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# usage: boot.sh [-v] [-a ARGS] [-b SECONDS] [-c CMDLINE] [-m MACHINE]
-#		 -k IMAGE -i INITRAMFS -o DIR
+# usage: boot.sh [-v] [-s SEED] [-a ARGS] [-b SECONDS] [-c CMDLINE] [-l US]
+#		 [-m MACHINE] [-p CPUS] [-q QUEUES] -k IMAGE -i INITRAMFS
+#		 -o DIR
 #
 # Boots a kernel in QEMU, without acceleration, lets the guest's /run do its
 # work and unpacks what that leaves in /out into DIR, next to console.log.
@@ -15,6 +16,8 @@
 #  -m MACHINE	idle states of this machine, from idle-states.csv (default: icx)
 #  -p CPUS	how many CPUs the guest has (default: 2)
 #  -q QUEUES	how many queues the disks have (default: one per CPU)
+#  -s SEED	with -v: what the random numbers of the guest start from
+#		(default: 1)
 #  -v		virtual time: one instruction is one nanosecond, idle time is
 #		skipped, and each run gives the same result.  There are no
 #		disks then, but for the one that takes the results away: time
@@ -30,6 +33,7 @@ set -eu
 SIZE=1073741824
 
 virtual=
+seed=1
 args=
 seconds=300
 cmdline=
@@ -46,7 +50,7 @@ case ${1:-} in
 	exit
 	;;
 esac
-while getopts va:b:c:l:m:p:q:k:i:o: option; do
+while getopts va:b:c:l:m:p:q:s:k:i:o: option; do
 	case $option in
 	v)	virtual=1 ;;
 	a)	args=$OPTARG ;;
@@ -56,6 +60,7 @@ while getopts va:b:c:l:m:p:q:k:i:o: option; do
 	m)	machine=$OPTARG ;;
 	p)	cpus=$OPTARG ;;
 	q)	queues=$OPTARG ;;
+	s)	seed=$OPTARG ;;
 	k)	image=$OPTARG ;;
 	i)	initramfs=$OPTARG ;;
 	o)	out=$OPTARG ;;
@@ -85,7 +90,7 @@ lab.states=$states lab.args=$(echo "$args" | tr ' ' ,) $cmdline"
 
 if [ -n "$virtual" ]; then
 	set -- "$@" -accel tcg,thread=single -icount shift=0,sleep=off \
-		-rtc clock=vm,base=2024-01-01 -seed 1
+		-rtc clock=vm,base=2024-01-01 -seed "$seed"
 else
 	backend=driver=null-co,size=$SIZE,read-zeroes=on,latency-ns=${latency_us}000
 	# With a thread per CPU, QEMU 7.2 runs breakpoints that the kernel has

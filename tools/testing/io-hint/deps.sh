@@ -9,6 +9,7 @@
 #   build  fetching and building the test kernels
 #   boot   running them
 #   lint   checking the scripts
+#   bench  the benchmark
 #
 # It does so as root or with sudo and changes nothing if all are there.
 
@@ -23,11 +24,12 @@ build='bc binutils bison ccache cpio debian-archive-keyring flex gcc
 	libc6-dev libelf-dev make patch perl python3 xz-utils'
 boot='busybox-static cpio fio gzip jq qemu-system-x86'
 lint='shellcheck'
+bench='gnuplot-nox rt-tests'
 
 case ${1:-} in
 -h|--help)	usage; exit ;;
 esac
-[ $# -gt 0 ] || set -- apply build boot lint
+[ $# -gt 0 ] || set -- apply build boot lint bench
 want=
 for set in "$@"; do
 	case $set in
@@ -35,6 +37,7 @@ for set in "$@"; do
 	build)	want="$want $build" ;;
 	boot)	want="$want $boot" ;;
 	lint)	want="$want $lint" ;;
+	bench)	want="$want $bench" ;;
 	*)	bad_usage "unknown set $set" ;;
 	esac
 done

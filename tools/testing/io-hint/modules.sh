@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# usage: modules.sh VERSION [unpatched]
+# usage: modules.sh [-d DIR] VERSION [unpatched]
 #
-# Builds the test modules of the kselftest for a kernel that build.sh has built,
-# and prints the directory that they are in.
+# Builds modules for a kernel that build.sh has built, and prints the directory
+# that they end up in: the test modules of the kselftest, or those in DIR.
 
 set -eu
 # shellcheck source=lib.sh
@@ -16,6 +16,14 @@ case ${1:-} in
 	exit
 	;;
 esac
+source=$top/tools/testing/selftests/cpuidle_io_hint/test_modules
+while getopts d: option; do
+	case $option in
+	d)	source=$OPTARG ;;
+	*)	bad_usage "unknown option" ;;
+	esac
+done
+shift $((OPTIND - 1))
 [ $# -ge 1 ] || bad_usage "VERSION is missing"
 [ $# -le 2 ] || bad_usage "too many arguments"
 need_version "$1"
@@ -23,21 +31,21 @@ need_version "$1"
 obj=$BUILD/$1-${2:-patched}
 [ -e "$obj/.config" ] || die "build the kernel first: make kernel KERNEL=$1"
 
-dir=$obj/test_modules
-log=$obj/modules.log
+dir=$obj/${source##*/}
+log=$dir.log
 mkdir -p "$dir"
 # The kernel writes objects next to the source: that is not for this tree.
-for file in "$top"/tools/testing/selftests/cpuidle_io_hint/test_modules/*; do
+for file in "$source"/*; do
 	cmp -s "$file" "$dir/${file##*/}" || cp "$file" "$dir"
 done
 
 unset MAKEFLAGS MFLAGS MAKELEVEL
 make -C "$obj" M="$dir" modules >"$log" 2>&1 || {
 	tail -n 20 "$log" >&2
-	die "the test modules do not build; see $log"
+	die "${source##*/} do not build; see $log"
 }
 if grep -q 'warning:' "$log"; then
 	cat "$log" >&2
-	die "the test modules build with warnings"
+	die "${source##*/} build with warnings"
 fi
 echo "$dir"

@@ -158,7 +158,7 @@ path_with_space_and_relative() {
 
 twice_is_refused() {
 	"$apply" tree
-	refused "applied already" tree
+	refused "already applied" tree
 }
 
 unknown_version_is_refused() {

@@ -47,7 +47,7 @@ refuses() {
 disks=$(disks)
 [ -n "$disks" ] || skip_all "no disk with a cpu_lat_limit_us"
 
-per_disk=51
+per_disk=52
 # shellcheck disable=SC2086 # one word a disk
 set -- $disks
 ktap_set_plan $(($# * per_disk + 5))
@@ -72,6 +72,9 @@ for disk in $disks; do
 		     '10 20' 2147483648 99999999999999999999 auto off; do
 		refuses "$limit" "$value"
 	done
+	error=$({ printf '20\0junk' > "$limit"; } 2>&1) || :
+	test_eq "$disk cpu_lat_limit_us: more after a NUL is refused" \
+		"$(cat "$limit")" 10
 	accepts "$timeout" 2000
 	for value in '' ' ' abc 0 -1 -3000 1e3 0.5 0x10 3000us '3000 ' \
 		     ' 3000' '1 2' 2147483648 99999999999999999999; do
