@@ -65,11 +65,19 @@ static DEFINE_MUTEX(blk_cpu_lat_mutex);
 /* Dispatch where not everything happens on this CPU, or T is not known. */
 void __blk_cpu_lat_publish(struct request *rq, unsigned int class)
 {
-	unsigned int submit_cpu = rq->mq_ctx->cpu;
-	unsigned int mark = READ_ONCE(rq->mq_ctx->cpu_lat_mark);
+	struct blk_mq_ctx *ctx = rq->mq_ctx;
+	unsigned int submit_cpu = ctx->cpu;
+	unsigned int mark = READ_ONCE(ctx->cpu_lat_mark);
 
-	if (!mark)
+	/*
+	 * A guess, to be noted: where it is right, blk_cpu_lat_learn() finds
+	 * nothing to learn, and each request would come here.  If this takes
+	 * the place of what has just been learned, that is learned once more.
+	 */
+	if (!mark) {
 		mark = submit_cpu + 1;
+		WRITE_ONCE(ctx->cpu_lat_mark, mark);
+	}
 
 	cpuidle_io_hint_publish(class, (mark & ~BLK_CPU_LAT_BOTH) - 1);
 	if (mark & BLK_CPU_LAT_BOTH)
