@@ -123,7 +123,7 @@ test_kernel() {
 			cpuidle_io_hint
 	fi
 	guest one-queue remote:nvme0n1 -q 1 -l 300000
-	guest virtual-time "cap:null_blk expiry stuck balance" -v
+	guest virtual-time "cap:null_blk expiry stuck balance insn" -v
 	guest boot-defaults defaults:20:5000:teo -v -c \
 		"blk_cpu_lat.limit_us=20 blk_cpu_lat.timeout_us=5000 \
 cpuidle.governor=teo"
