@@ -27,7 +27,7 @@ fi
 # $BUILD may have been pointed at a directory that holds other things.
 for v in $(versions); do
 	rm -rf "$BUILD/$v-patched" "$BUILD/$v-unpatched" \
-		"$BUILD"/*-"$v.cpio.gz" \
+		"$BUILD"/*-"$v.cpio.gz" "$BUILD/bench-$v"-*.cpio \
 		"$BUILD/src/$v-patched"* "$BUILD/src/$v-unpatched"*
 	[ -z "$all" ] || rm -rf "$BUILD/src/$v" "$BUILD/src/$v.origin"
 done
