@@ -8,6 +8,7 @@
 #	deep_us		until it next entered state "deep" or a deeper one
 #	entries		how many other states it entered before that
 #	polls		how often it polled instead, before the hint expired
+#	late_caps	how often it was held back after that
 #
 # usage: awk -v cpu=N -v deep=N -f expiry.awk TRACE
 
@@ -26,6 +27,7 @@
 value["cpu_id"] != cpu { next }
 
 /cpuidle_io_hint_cap:/ && !first { first = time }
+/cpuidle_io_hint_cap:/ && expire { late_caps++ }
 /cpuidle_io_hint_expire:/ && !expire { expire = time }
 /cpu_idle:/ && first && !expire && value["state"] == 0 { polls++ }
 /cpu_idle:/ && first && !entry && value["state"] < 100 {
@@ -36,7 +38,7 @@ value["cpu_id"] != cpu { next }
 }
 
 END {
-	printf "expire_us=%d deep_us=%d entries=%d polls=%d\n",
+	printf "expire_us=%d deep_us=%d entries=%d polls=%d late_caps=%d\n",
 		first && expire ? expire - first : -1,
-		entry ? entry - first : -1, entries, polls
+		entry ? entry - first : -1, entries, polls, late_caps
 }
