@@ -31,12 +31,6 @@ quick=
 [ "${QUICK:-0}" = 0 ] || quick=1
 seeds=
 test=
-case ${1:-} in
---help|-h)
-	usage
-	exit
-	;;
-esac
 while getopts 1j:o:qt option; do
 	case $option in
 	1)	seeds=1 ;;

@@ -44,12 +44,6 @@ latency_us=200
 image=
 initramfs=
 out=
-case ${1:-} in
---help|-h)
-	usage
-	exit
-	;;
-esac
 while getopts va:b:c:l:m:p:q:s:k:i:o: option; do
 	case $option in
 	v)	virtual=1 ;;

@@ -12,7 +12,6 @@ set -eu
 
 all=
 case ${1:-} in
--h|--help)	usage; exit ;;
 --all)		all=y; shift ;;
 esac
 [ $# -eq 0 ] || bad_usage "unknown word $1"

@@ -14,12 +14,6 @@ set -eu
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
-case ${1:-} in
---help|-h)
-	usage
-	exit
-	;;
-esac
 [ $# -le 1 ] || bad_usage "one VERSION at a time"
 version=${1:-6.12}
 need_version "$version"

@@ -26,9 +26,6 @@ boot='busybox-static cpio fio gzip jq qemu-system-x86'
 lint='shellcheck'
 bench='gnuplot-nox rt-tests'
 
-case ${1:-} in
--h|--help)	usage; exit ;;
-esac
 [ $# -gt 0 ] || set -- apply build boot lint bench
 want=
 for set in "$@"; do

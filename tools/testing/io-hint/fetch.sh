@@ -25,7 +25,6 @@ set -eu
 longterm=6.12
 
 case ${1:-} in
--h|--help)	usage; exit ;;
 -*)		bad_usage "unknown option $1" ;;
 esac
 [ $# -eq 1 ] || bad_usage "name one VERSION"

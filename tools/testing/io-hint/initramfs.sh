@@ -12,9 +12,6 @@ set -eu
 # shellcheck source=lib.sh
 . "$(dirname -- "$0")/lib.sh"
 
-case ${1:-} in
--h|--help)	usage; exit ;;
-esac
 for c in busybox fio cpio gzip; do
 	command -v $c >/dev/null || die "$c is missing; run 'make deps' first"
 done

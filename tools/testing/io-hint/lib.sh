@@ -33,6 +33,14 @@ usage() {
 	sed -n '3,/^$/s/^# \{0,1\}//p' "$0" | sed 1d
 }
 
+# Asked for it, in the first place, every script gives it.
+case ${1:-} in
+-h|--help)
+	usage
+	exit
+	;;
+esac
+
 # bad_usage [what is wrong]
 bad_usage() {
 	die "${1:-wrong arguments}; see $self --help"

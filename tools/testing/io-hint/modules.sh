@@ -10,12 +10,6 @@ set -eu
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
-case ${1:-} in
---help|-h)
-	usage
-	exit
-	;;
-esac
 source=$top/tools/testing/selftests/cpuidle_io_hint/test_modules
 while getopts d: option; do
 	case $option in

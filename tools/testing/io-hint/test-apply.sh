@@ -10,9 +10,6 @@ set -eu
 # shellcheck source=lib.sh
 . "$(dirname -- "$0")/lib.sh"
 
-case ${1:-} in
--h|--help)	usage; exit ;;
-esac
 [ $# -eq 1 ] || bad_usage "name one TREE"
 pristine=$1
 [ -f "$pristine/Makefile" ] || die "$pristine: not a kernel tree"

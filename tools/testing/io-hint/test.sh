@@ -13,12 +13,6 @@ set -eu
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
-case ${1:-} in
---help|-h)
-	usage
-	exit
-	;;
-esac
 # shellcheck disable=SC2046 # one word a version
 [ $# -gt 0 ] || set -- $(versions)
 for version; do

@@ -19,9 +19,7 @@ TIMEOUT_US=10000000
 IOS=100
 PAUSE_S=0.02
 
-deep=$(deeper_than $CPU $LIMIT_US)
-[ -d $CPUS/cpu$CPU/cpuidle/state"$deep" ] ||
-	skip_all "no idle state with an exit latency over $LIMIT_US us"
+need_deep $CPU $LIMIT_US
 # shellcheck disable=SC2046 # one word a disk
 [ $# -gt 0 ] || set -- $(disks) null_blk
 disks=

@@ -16,9 +16,7 @@ IO_TIMEOUT_MS=1000
 # Most that one tick can take (CONFIG_HZ=100)
 TICK_US=10000
 
-deep=$(deeper_than $CPU $LIMIT_US)
-[ -d $CPUS/cpu$CPU/cpuidle/state"$deep" ] ||
-	skip_all "no idle state with an exit latency over $LIMIT_US us"
+need_deep $CPU $LIMIT_US
 have_null_blk || skip_all "no null_blk with configfs"
 null_blk expiry irqmode=2 completion_nsec=1000000 ||
 	ktap_exit_fail_msg "no null_blk device"

@@ -142,6 +142,14 @@ deeper_than() {
 	echo $n
 }
 
+# need_deep CPU US: set $deep to what deeper_than says, and skip all if there is
+# no such state
+need_deep() {
+	deep=$(deeper_than "$1" "$2")
+	[ -d "$CPUS/cpu$1/cpuidle/state$deep" ] ||
+		skip_all "no idle state with an exit latency over $2 us"
+}
+
 # deep_usage CPU FIRST: entries into the states from FIRST on
 deep_usage() {
 	sum=0

@@ -18,9 +18,7 @@ LIMIT_US=10
 TIMEOUT_US=100000
 TICK_US=10000
 
-deep=$(deeper_than $CPU $LIMIT_US)
-[ -d $CPUS/cpu$CPU/cpuidle/state"$deep" ] ||
-	skip_all "no idle state with an exit latency over $LIMIT_US us"
+need_deep $CPU $LIMIT_US
 [ -e "$module" ] || skip_all "no $module"
 
 # $CPU is to sleep: move what can be moved elsewhere.
