@@ -27,7 +27,9 @@
  * run there.
  *
  * A service time of 0 leaves out all of this: the request is complete before
- * queue_rq() returns.  What is left is what the block layer itself costs.
+ * queue_rq() returns.  What is left is what the block layer itself costs.  Such a
+ * disk has one tag: among many, the first search begins at random, and where it
+ * goes on is worth five instructions.
  *
  * With tail=1 the service time is only the least there is.  It is doubled with
  * probability 1/8, and doubled again with 1/8, up to 128-fold: the mean is 1.17
@@ -257,7 +259,7 @@ static int lab_blk_add(struct lab_blk *lab, int index)
 
 	lab->set.ops = &lab_blk_mq_ops;
 	lab->set.nr_hw_queues = queues[index] ?: nr_cpu_ids;
-	lab->set.queue_depth = LAB_BLK_DEPTH;
+	lab->set.queue_depth = lab->service_ns ? LAB_BLK_DEPTH : 1;
 	lab->set.numa_node = NUMA_NO_NODE;
 	lab->set.cmd_size = sizeof(struct lab_blk_cmd);
 	lab->set.flags = BLK_MQ_F_NO_SCHED_BY_DEFAULT;
