@@ -14,8 +14,9 @@
 #  -j JOBS	guests at a time (default: one per CPU)
 #  -o DIR	instead of out/bench/
 #  -q		quick: a part of the workloads, with two seeds
-#  -t		test: that two quick runs, at the same time, give the same
-#		results.csv to the last digit; they are left in out/bench-test/
+#  -t		test: that two quick runs, at the same time and on a busy
+#		host, give the same results.csv to the last digit; they are
+#		left in out/bench-test/
 #  -1		one seed only; for trying things out
 #
 # QUICK=1 in the environment is the same as -q.
@@ -138,27 +139,8 @@ rows() {
 	done
 }
 
-# host_cpu N: the Nth of the CPUs that we may use, and from the first again
-host_cpu() {
-	taskset -cp $$ | awk -F '[ ,]' -v n="$1" '
-		{
-			sub(/.*: /, "")
-			for (i = 1; i <= NF; i++) {
-				m = split($i, part, "-")
-				for (c = part[1]; c <= part[m]; c++)
-					cpu[k++] = c
-			}
-			print cpu[(n - 1) % k]
-		}'
-}
-
-# worker CPU: takes boots from the plan until there are none left
-#
-# QEMU has two threads that run timers when they are due, and which of them does
-# makes a difference for the guest.  While both run, that is a matter of luck; on
-# one CPU they take turns.
+# worker: takes boots from the plan until there are none left
 worker() {
-	taskset -cp "$1" "$(exec sh -c 'echo $PPID')" > /dev/null
 	while read -r version kernel machine seed; do
 		claim=$out/raw/.$version-$kernel-$machine-$seed
 		mkdir "$claim" 2>/dev/null || continue
@@ -238,7 +220,7 @@ plan() {
 	done
 }
 
-# measure DIR JOBS CPU: all guests, on CPUs from the given one on, and the report
+# measure DIR JOBS: all guests, so many at a time, and the report
 measure() {
 	out=$1
 	jobs=$2
@@ -250,7 +232,7 @@ measure() {
 	say "$total guests, $jobs at a time"
 	pids=
 	while [ "$jobs" -gt 0 ]; do
-		worker "$(host_cpu $((jobs - 1 + $3)))" &
+		worker &
 		pids="$pids $!"
 		jobs=$((jobs - 1))
 	done
@@ -279,15 +261,25 @@ done
 start=$(date +%s)
 if [ -n "$test" ]; then
 	both=$top/out/bench-test
-	measure "$both/1" 1 1 &
+	# On a host that has other things to do
+	busy=
+	trap 'kill $busy 2> /dev/null || :' EXIT
+	trap 'exit 1' HUP INT TERM
+	n=$(nproc)
+	while [ "$n" -gt 0 ]; do
+		while :; do :; done &
+		busy="$busy $!"
+		n=$((n - 1))
+	done
+	measure "$both/1" 1 &
 	first=$!
-	measure "$both/2" 1 2
+	measure "$both/2" 1
 	wait $first
 	cmp "$both/1/results.csv" "$both/2/results.csv" ||
 		die "two runs differ"
 	echo "Two runs are the same: $(wc -l < "$both/1/results.csv") lines"
 else
-	measure "$out" "$jobs" 1
+	measure "$out" "$jobs"
 	cat "$out/summary.txt"
 	echo
 	echo "$((($(date +%s) - start) / 60)) minutes;" \

@@ -126,6 +126,8 @@ cpuidle.governor=teo"
 	check "$version: bad defaults are reported" grep -q \
 		"invalid for parameter .blk_cpu_lat.limit_us" \
 		"$out/$version/bad-defaults/dmesg"
+	check "$version: the benchmark repeats itself" \
+		"$here/bench.sh" -t -1 "$version"
 }
 
 # The scripts, including those that have no suffix
@@ -145,7 +147,7 @@ style() {
 			--no-tree --strict --ignore NR_CPUS -f)
 }
 
-"$here/deps.sh" build boot lint
+"$here/deps.sh" build boot bench lint
 check "scripts pass shellcheck" lint
 for version; do
 	test_kernel "$version"
