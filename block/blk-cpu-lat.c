@@ -35,14 +35,21 @@
  *    request may just be completing.  A flag could get lost or come back, and
  *    the count be wrong for good.
  *
- * 5. Requests that are polled for, by REQ_POLLED, are nobody's interrupt.
+ * 5. Of S and T, those that are not the CPU that dispatches may be asleep, and
+ *    in a state that the limit rules out.  Unless cpu_lat_wake is 0, they are
+ *    woken, so that they pay the exit latency while the device works.
+ *
+ * 6. Requests that are polled for, by REQ_POLLED, are nobody's interrupt.
  *
  * Where S and T are the CPU that runs, this writes to a counter of that CPU and
  * to the request, and to nothing else.  It never takes a lock.  Only if the
  * interrupt of a software queue has moved is that written to.
  */
 
+#include <linux/array_size.h>
 #include <linux/blkdev.h>
+#include <linux/build_bug.h>
+#include <linux/limits.h>
 #include <linux/moduleparam.h>
 #include <linux/mutex.h>
 #include <linux/string.h>
@@ -68,6 +75,7 @@ void __blk_cpu_lat_publish(struct request *rq, unsigned int class)
 	struct blk_mq_ctx *ctx = rq->mq_ctx;
 	unsigned int submit_cpu = ctx->cpu;
 	unsigned int mark = READ_ONCE(ctx->cpu_lat_mark);
+	bool wake = READ_ONCE(rq->q->cpu_lat_wake);
 
 	/*
 	 * A guess, to be noted: where it is right, blk_cpu_lat_learn() finds
@@ -79,9 +87,9 @@ void __blk_cpu_lat_publish(struct request *rq, unsigned int class)
 		WRITE_ONCE(ctx->cpu_lat_mark, mark);
 	}
 
-	cpuidle_io_hint_publish(class, (mark & ~BLK_CPU_LAT_BOTH) - 1);
+	cpuidle_io_hint_publish(class, (mark & ~BLK_CPU_LAT_BOTH) - 1, wake);
 	if (mark & BLK_CPU_LAT_BOTH)
-		cpuidle_io_hint_publish(class, submit_cpu);
+		cpuidle_io_hint_publish(class, submit_cpu, wake);
 
 	rq->cpu_lat_class = class;
 	rq->cpu_lat_mark = mark;
@@ -117,76 +125,79 @@ void __blk_cpu_lat_learn(struct request *rq)
 		WRITE_ONCE(ctx->cpu_lat_mark, mark);
 }
 
+/*
+ * The settings.  Those in us make up the class, so that they change together;
+ * there are boot defaults for these, in the same order.
+ */
+enum {
+	BLK_CPU_LAT_LIMIT,
+	BLK_CPU_LAT_TIMEOUT,
+	BLK_CPU_LAT_HOLD,
+	BLK_CPU_LAT_NR_US,
+};
+
+/* A hint with a timeout of 0 would never count. */
+static const int blk_cpu_lat_min[BLK_CPU_LAT_NR_US] = { -1, 1, 0 };
+static int blk_cpu_lat_default[BLK_CPU_LAT_NR_US] = { -1, 3000, 0 };
+
 /* One decimal number and at most a newline; changes nothing on error. */
-static int blk_cpu_lat_parse(const char *str, size_t len, int min, int *us)
+static int blk_cpu_lat_parse(const char *str, size_t len, int min, int max,
+			     int *val)
 {
-	int val;
+	int ret;
 
 	/* What follows a NUL is not part of a number either. */
-	if (strlen(str) != len || kstrtoint(str, 10, &val) || val < min)
+	if (strlen(str) != len || kstrtoint(str, 10, &ret) || ret < min ||
+	    ret > max)
 		return -EINVAL;
 
-	*us = val;
+	*val = ret;
 	return 0;
 }
 
-static int blk_cpu_lat_parse_limit(const char *str, size_t len, int *limit_us)
+static int blk_cpu_lat_param_set(const char *val, const struct kernel_param *kp)
 {
-	return blk_cpu_lat_parse(str, len, -1, limit_us);
+	int *param = kp->arg;
+
+	return blk_cpu_lat_parse(val, strlen(val),
+				 blk_cpu_lat_min[param - blk_cpu_lat_default],
+				 INT_MAX, param);
 }
 
-/* A hint with a timeout of 0 would never count. */
-static int blk_cpu_lat_parse_timeout(const char *str, size_t len,
-				     int *timeout_us)
-{
-	return blk_cpu_lat_parse(str, len, 1, timeout_us);
-}
-
-static int blk_cpu_lat_param_limit(const char *val,
-				   const struct kernel_param *kp)
-{
-	return blk_cpu_lat_parse_limit(val, strlen(val), kp->arg);
-}
-
-static int blk_cpu_lat_param_timeout(const char *val,
-				     const struct kernel_param *kp)
-{
-	return blk_cpu_lat_parse_timeout(val, strlen(val), kp->arg);
-}
-
-static const struct kernel_param_ops blk_cpu_lat_limit_ops = {
-	.set	= blk_cpu_lat_param_limit,
+static const struct kernel_param_ops blk_cpu_lat_param_ops = {
+	.set	= blk_cpu_lat_param_set,
 	.get	= param_get_int,
 };
 
-static const struct kernel_param_ops blk_cpu_lat_timeout_ops = {
-	.set	= blk_cpu_lat_param_timeout,
-	.get	= param_get_int,
-};
-
-static int blk_cpu_lat_limit_us = -1;
-module_param_cb(limit_us, &blk_cpu_lat_limit_ops, &blk_cpu_lat_limit_us, 0444);
+module_param_cb(limit_us, &blk_cpu_lat_param_ops,
+		&blk_cpu_lat_default[BLK_CPU_LAT_LIMIT], 0444);
 MODULE_PARM_DESC(limit_us,
 		 "Default of queue/cpu_lat_limit_us (-1: off, the default)");
 
-static int blk_cpu_lat_timeout_us = 3000;
-module_param_cb(timeout_us, &blk_cpu_lat_timeout_ops, &blk_cpu_lat_timeout_us,
-		0444);
+module_param_cb(timeout_us, &blk_cpu_lat_param_ops,
+		&blk_cpu_lat_default[BLK_CPU_LAT_TIMEOUT], 0444);
 MODULE_PARM_DESC(timeout_us,
 		 "Default of queue/cpu_lat_timeout_us (3000 us)");
 
-/* Both settings at once, as they make up the class; on error, none of them. */
-static int blk_cpu_lat_set(struct request_queue *q, int limit_us,
-			   int timeout_us)
+module_param_cb(hold_us, &blk_cpu_lat_param_ops,
+		&blk_cpu_lat_default[BLK_CPU_LAT_HOLD], 0444);
+MODULE_PARM_DESC(hold_us, "Default of queue/cpu_lat_hold_us (0)");
+
+/* All settings at once, as they make up the class; on error, none of them. */
+static int blk_cpu_lat_set(struct request_queue *q, const int *us)
 {
 	unsigned int old = q->cpu_lat_class;
-	int class = 0;
+	u64 ns[BLK_CPU_LAT_NR_US];
+	int i, class = 0;
 
 	lockdep_assert_held(&blk_cpu_lat_mutex);
 
-	if (limit_us >= 0) {
-		class = cpuidle_io_hint_get((u64)limit_us * NSEC_PER_USEC,
-					    (u64)timeout_us * NSEC_PER_USEC);
+	if (us[BLK_CPU_LAT_LIMIT] >= 0) {
+		for (i = 0; i < BLK_CPU_LAT_NR_US; i++)
+			ns[i] = (u64)us[i] * NSEC_PER_USEC;
+		class = cpuidle_io_hint_get(ns[BLK_CPU_LAT_LIMIT],
+					    ns[BLK_CPU_LAT_TIMEOUT],
+					    ns[BLK_CPU_LAT_HOLD]);
 		if (class < 0)
 			return class;
 		static_branch_inc(&blk_cpu_lat_enabled);
@@ -194,8 +205,8 @@ static int blk_cpu_lat_set(struct request_queue *q, int limit_us,
 
 	/* Read any time: by blk_cpu_lat_publish(), and in sysfs. */
 	WRITE_ONCE(q->cpu_lat_class, class);
-	WRITE_ONCE(q->cpu_lat_limit_us, limit_us);
-	WRITE_ONCE(q->cpu_lat_timeout_us, timeout_us);
+	for (i = 0; i < BLK_CPU_LAT_NR_US; i++)
+		WRITE_ONCE(q->cpu_lat_us[i], us[i]);
 
 	if (old) {
 		static_branch_dec(&blk_cpu_lat_enabled);
@@ -203,6 +214,20 @@ static int blk_cpu_lat_set(struct request_queue *q, int limit_us,
 	}
 
 	return 0;
+}
+
+/* The same for one of them, while the others stay as they are. */
+static int blk_cpu_lat_set_one(struct request_queue *q, int which, int val)
+{
+	int us[BLK_CPU_LAT_NR_US], ret;
+
+	mutex_lock(&blk_cpu_lat_mutex);
+	memcpy(us, q->cpu_lat_us, sizeof(us));
+	us[which] = val;
+	ret = blk_cpu_lat_set(q, us);
+	mutex_unlock(&blk_cpu_lat_mutex);
+
+	return ret;
 }
 
 /**
@@ -213,12 +238,21 @@ static int blk_cpu_lat_set(struct request_queue *q, int limit_us,
  */
 void blk_cpu_lat_init_queue(struct request_queue *q)
 {
+	int off[BLK_CPU_LAT_NR_US];
+
+	BUILD_BUG_ON(ARRAY_SIZE(q->cpu_lat_us) != BLK_CPU_LAT_NR_US);
+
 	if (!queue_is_mq(q))
 		return;
 
+	q->cpu_lat_wake = true;
+
 	mutex_lock(&blk_cpu_lat_mutex);
-	if (blk_cpu_lat_set(q, blk_cpu_lat_limit_us, blk_cpu_lat_timeout_us))
-		blk_cpu_lat_set(q, -1, blk_cpu_lat_timeout_us);
+	if (blk_cpu_lat_set(q, blk_cpu_lat_default)) {
+		memcpy(off, blk_cpu_lat_default, sizeof(off));
+		off[BLK_CPU_LAT_LIMIT] = -1;
+		blk_cpu_lat_set(q, off);
+	}
 	mutex_unlock(&blk_cpu_lat_mutex);
 }
 
@@ -231,55 +265,76 @@ void blk_cpu_lat_init_queue(struct request_queue *q)
 void blk_cpu_lat_exit_queue(struct request_queue *q)
 {
 	/* Nobody else changes it any more. */
-	if (!q->cpu_lat_class)
-		return;
+	if (q->cpu_lat_class)
+		blk_cpu_lat_set_one(q, BLK_CPU_LAT_LIMIT, -1);
+}
 
-	mutex_lock(&blk_cpu_lat_mutex);
-	blk_cpu_lat_set(q, -1, q->cpu_lat_timeout_us);
-	mutex_unlock(&blk_cpu_lat_mutex);
+static ssize_t blk_cpu_lat_us_show(struct gendisk *disk, char *page, int which)
+{
+	return sysfs_emit(page, "%d\n",
+			  READ_ONCE(disk->queue->cpu_lat_us[which]));
+}
+
+static ssize_t blk_cpu_lat_us_store(struct gendisk *disk, const char *page,
+				    size_t count, int which)
+{
+	int val, ret;
+
+	ret = blk_cpu_lat_parse(page, count, blk_cpu_lat_min[which], INT_MAX,
+				&val);
+	if (!ret)
+		ret = blk_cpu_lat_set_one(disk->queue, which, val);
+
+	return ret ? ret : count;
 }
 
 ssize_t blk_cpu_lat_limit_show(struct gendisk *disk, char *page)
 {
-	return sysfs_emit(page, "%d\n", READ_ONCE(disk->queue->cpu_lat_limit_us));
-}
-
-ssize_t blk_cpu_lat_timeout_show(struct gendisk *disk, char *page)
-{
-	return sysfs_emit(page, "%d\n",
-			  READ_ONCE(disk->queue->cpu_lat_timeout_us));
+	return blk_cpu_lat_us_show(disk, page, BLK_CPU_LAT_LIMIT);
 }
 
 ssize_t blk_cpu_lat_limit_store(struct gendisk *disk, const char *page,
 				size_t count)
 {
-	struct request_queue *q = disk->queue;
-	int limit_us, ret;
+	return blk_cpu_lat_us_store(disk, page, count, BLK_CPU_LAT_LIMIT);
+}
 
-	ret = blk_cpu_lat_parse_limit(page, count, &limit_us);
-	if (ret)
-		return ret;
-
-	mutex_lock(&blk_cpu_lat_mutex);
-	ret = blk_cpu_lat_set(q, limit_us, q->cpu_lat_timeout_us);
-	mutex_unlock(&blk_cpu_lat_mutex);
-
-	return ret ? ret : count;
+ssize_t blk_cpu_lat_timeout_show(struct gendisk *disk, char *page)
+{
+	return blk_cpu_lat_us_show(disk, page, BLK_CPU_LAT_TIMEOUT);
 }
 
 ssize_t blk_cpu_lat_timeout_store(struct gendisk *disk, const char *page,
 				  size_t count)
 {
-	struct request_queue *q = disk->queue;
-	int timeout_us, ret;
+	return blk_cpu_lat_us_store(disk, page, count, BLK_CPU_LAT_TIMEOUT);
+}
 
-	ret = blk_cpu_lat_parse_timeout(page, count, &timeout_us);
+ssize_t blk_cpu_lat_hold_show(struct gendisk *disk, char *page)
+{
+	return blk_cpu_lat_us_show(disk, page, BLK_CPU_LAT_HOLD);
+}
+
+ssize_t blk_cpu_lat_hold_store(struct gendisk *disk, const char *page,
+			       size_t count)
+{
+	return blk_cpu_lat_us_store(disk, page, count, BLK_CPU_LAT_HOLD);
+}
+
+ssize_t blk_cpu_lat_wake_show(struct gendisk *disk, char *page)
+{
+	return sysfs_emit(page, "%d\n", READ_ONCE(disk->queue->cpu_lat_wake));
+}
+
+ssize_t blk_cpu_lat_wake_store(struct gendisk *disk, const char *page,
+			       size_t count)
+{
+	int val, ret;
+
+	ret = blk_cpu_lat_parse(page, count, 0, 1, &val);
 	if (ret)
 		return ret;
 
-	mutex_lock(&blk_cpu_lat_mutex);
-	ret = blk_cpu_lat_set(q, q->cpu_lat_limit_us, timeout_us);
-	mutex_unlock(&blk_cpu_lat_mutex);
-
-	return ret ? ret : count;
+	WRITE_ONCE(disk->queue->cpu_lat_wake, val);
+	return count;
 }

@@ -18,12 +18,16 @@ DECLARE_STATIC_KEY_FALSE(blk_cpu_lat_enabled);
 void blk_cpu_lat_init_queue(struct request_queue *q);
 void blk_cpu_lat_exit_queue(struct request_queue *q);
 
-ssize_t blk_cpu_lat_limit_show(struct gendisk *disk, char *page);
-ssize_t blk_cpu_lat_limit_store(struct gendisk *disk, const char *page,
-				size_t count);
-ssize_t blk_cpu_lat_timeout_show(struct gendisk *disk, char *page);
-ssize_t blk_cpu_lat_timeout_store(struct gendisk *disk, const char *page,
-				  size_t count);
+/* The attributes; the store functions return -EINVAL or -ENOSPC on error. */
+#define BLK_CPU_LAT_ATTR(_name)						\
+ssize_t blk_cpu_lat_##_name##_show(struct gendisk *disk, char *page);	\
+ssize_t blk_cpu_lat_##_name##_store(struct gendisk *disk,		\
+				    const char *page, size_t count)
+
+BLK_CPU_LAT_ATTR(limit);
+BLK_CPU_LAT_ATTR(timeout);
+BLK_CPU_LAT_ATTR(hold);
+BLK_CPU_LAT_ATTR(wake);
 
 void __blk_cpu_lat_publish(struct request *rq, unsigned int class);
 void __blk_cpu_lat_withdraw(struct request *rq);

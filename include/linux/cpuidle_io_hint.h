@@ -11,8 +11,8 @@
  *
  * A publisher
  *
- *  1. registers its limit and timeout with cpuidle_io_hint_get() and keeps the
- *     class it is given,
+ *  1. registers its limit, timeout and hold time with cpuidle_io_hint_get() and
+ *     keeps the class it is given,
  *  2. calls cpuidle_io_hint_publish() for a CPU when it starts an I/O and
  *     cpuidle_io_hint_withdraw() for the same class and CPU when the I/O ends,
  *     both from any CPU and any context but NMI, and exactly as often,
@@ -23,6 +23,7 @@
 #define _LINUX_CPUIDLE_IO_HINT_H
 
 #include <linux/atomic.h>
+#include <linux/bits.h>
 #include <linux/cache.h>
 #include <linux/errno.h>
 #include <linux/jump_label.h>
@@ -31,12 +32,13 @@
 #include <linux/types.h>
 
 struct cpuidle_device;
+struct cpuidle_driver;
 
 /*
- * One more than how many distinct pairs of limit and timeout can be in use at
- * once: class 0 stands for none.  Eight pairs of 32-bit counters are 64 bytes:
- * what a publisher writes for its own CPU is one cache line, and what it writes
- * for another CPU is one more.
+ * One more than how many distinct settings can be in use at once: class 0 stands
+ * for none.  Eight pairs of 32-bit counters are 64 bytes: what a publisher writes
+ * for its own CPU is one cache line, and what it writes for another CPU is one
+ * more.
  */
 #define CPUIDLE_IO_HINT_CLASSES	8
 
@@ -48,10 +50,15 @@ struct cpuidle_device;
  * @own_withdrawn: hints withdrawn by this CPU for itself, by class
  * @far_published: hints published by other CPUs for this one, by class
  * @far_withdrawn: hints withdrawn by other CPUs for this one, by class
+ * @too_deep: bitmask of the classes that allow no state as deep as the one that
+ *	      this CPU sleeps in; 0 while it is awake, or once it is being woken
  *
- * All four only ever grow, and wrap.  A hint published by one CPU may be
+ * The first four only ever grow, and wrap.  A hint published by one CPU may be
  * withdrawn by another: only the sums mean something.  What is pending is the
  * difference of the sums, and any change of them is activity.
+ *
+ * The last one is looked at by other CPUs whenever they publish for this one, and
+ * only written around deep idle periods.
  */
 struct cpuidle_io_hint_counts {
 	u32		own_published[CPUIDLE_IO_HINT_CLASSES];
@@ -59,13 +66,15 @@ struct cpuidle_io_hint_counts {
 	atomic_t	far_published[CPUIDLE_IO_HINT_CLASSES]
 					____cacheline_aligned_in_smp;
 	atomic_t	far_withdrawn[CPUIDLE_IO_HINT_CLASSES];
+	u32		too_deep	____cacheline_aligned_in_smp;
 };
 
 DECLARE_PER_CPU_ALIGNED(struct cpuidle_io_hint_counts, cpuidle_io_hint_counts);
 DECLARE_STATIC_KEY_FALSE(cpuidle_io_hint_enabled);
 
-int cpuidle_io_hint_get(u64 limit_ns, u64 timeout_ns);
+int cpuidle_io_hint_get(u64 limit_ns, u64 timeout_ns, u64 hold_ns);
 void cpuidle_io_hint_put(unsigned int class);
+void __cpuidle_io_hint_wake(unsigned int class, unsigned int cpu);
 
 /**
  * cpuidle_io_hint_publish_this_cpu - An I/O that this CPU waits for starts.
@@ -96,16 +105,27 @@ cpuidle_io_hint_withdraw_this_cpu(unsigned int class)
  * cpuidle_io_hint_publish - An I/O that some CPU waits for starts.
  * @class: Class of the hint, from cpuidle_io_hint_get().
  * @cpu: CPU that is going to be interrupted by the completion.
+ * @wake: Whether to wake @cpu if it sleeps more deeply than @class allows.
  *
  * Any context but NMI.  @cpu may be offline.
  */
-static inline void cpuidle_io_hint_publish(unsigned int class, unsigned int cpu)
+static inline void cpuidle_io_hint_publish(unsigned int class, unsigned int cpu,
+					   bool wake)
 {
-	if (get_cpu() == cpu)
+	struct cpuidle_io_hint_counts *counts =
+		per_cpu_ptr(&cpuidle_io_hint_counts, cpu);
+
+	if (get_cpu() == cpu) {
 		cpuidle_io_hint_publish_this_cpu(class);
-	else
-		atomic_inc(&per_cpu(cpuidle_io_hint_counts,
-				    cpu).far_published[class]);
+	} else {
+		atomic_inc(&counts->far_published[class]);
+		if (wake) {
+			/* Pairs with smp_mb() in io_hint_going_deep(). */
+			smp_mb__after_atomic();
+			if (READ_ONCE(counts->too_deep) & BIT(class))
+				__cpuidle_io_hint_wake(class, cpu);
+		}
+	}
 	put_cpu();
 }
 
@@ -128,7 +148,9 @@ static inline void cpuidle_io_hint_withdraw(unsigned int class, unsigned int cpu
 
 /* The hooks in cpuidle; not for publishers. */
 s64 __cpuidle_io_hint_cap(s64 latency_req_ns);
-void __cpuidle_io_hint_selected(int index, bool *stop_tick);
+int __cpuidle_io_hint_selected(struct cpuidle_driver *drv,
+			       struct cpuidle_device *dev, int index,
+			       bool *stop_tick);
 bool __cpuidle_io_hint_capped(struct cpuidle_device *dev);
 
 /**
@@ -148,16 +170,23 @@ static inline s64 cpuidle_io_hint_cap(s64 latency_req_ns)
 }
 
 /**
- * cpuidle_io_hint_selected - Keep the tick while a hint rules out a state.
+ * cpuidle_io_hint_selected - A governor has selected an idle state.
+ * @drv: The cpuidle driver of this CPU.
+ * @dev: The cpuidle device of this CPU.
  * @index: Idle state that the governor has chosen.
  * @stop_tick: Whether the tick is to be stopped; cleared if a hint binds.
  *
  * Called like cpuidle_io_hint_cap(), after it.
+ *
+ * Return: @index, or a shallower one if a hint has come up since then.
  */
-static inline void cpuidle_io_hint_selected(int index, bool *stop_tick)
+static inline int cpuidle_io_hint_selected(struct cpuidle_driver *drv,
+					   struct cpuidle_device *dev,
+					   int index, bool *stop_tick)
 {
 	if (static_branch_unlikely(&cpuidle_io_hint_enabled))
-		__cpuidle_io_hint_selected(index, stop_tick);
+		return __cpuidle_io_hint_selected(drv, dev, index, stop_tick);
+	return index;
 }
 
 /**
@@ -176,7 +205,7 @@ static inline bool cpuidle_io_hint_capped(struct cpuidle_device *dev)
 
 #else /* !CONFIG_CPU_IDLE_IO_HINT */
 
-static inline int cpuidle_io_hint_get(u64 limit_ns, u64 timeout_ns)
+static inline int cpuidle_io_hint_get(u64 limit_ns, u64 timeout_ns, u64 hold_ns)
 {
 	return -EOPNOTSUPP;
 }
@@ -185,7 +214,7 @@ static inline void cpuidle_io_hint_put(unsigned int class) { }
 static inline void cpuidle_io_hint_publish_this_cpu(unsigned int class) { }
 static inline void cpuidle_io_hint_withdraw_this_cpu(unsigned int class) { }
 static inline void cpuidle_io_hint_publish(unsigned int class,
-					   unsigned int cpu) { }
+					   unsigned int cpu, bool wake) { }
 static inline void cpuidle_io_hint_withdraw(unsigned int class,
 					    unsigned int cpu) { }
 
@@ -194,7 +223,12 @@ static inline s64 cpuidle_io_hint_cap(s64 latency_req_ns)
 	return latency_req_ns;
 }
 
-static inline void cpuidle_io_hint_selected(int index, bool *stop_tick) { }
+static inline int cpuidle_io_hint_selected(struct cpuidle_driver *drv,
+					   struct cpuidle_device *dev,
+					   int index, bool *stop_tick)
+{
+	return index;
+}
 
 static inline bool cpuidle_io_hint_capped(struct cpuidle_device *dev)
 {

@@ -36,6 +36,10 @@
  *    look that finds a new count the time is noted, and once the timeout has
  *    passed without another change the class is ignored until there is one.
  *
+ *    A publisher may ask for its limit to outlast the I/O.  Then the class also
+ *    counts when nothing is pending, until the hold time has passed after the
+ *    first look that finds it so.
+ *
  * 6. For step 5 to happen, the CPU must wake up.  While a hint binds, the tick
  *    is kept; if it has been stopped before, a timer is set to the expiry, and
  *    cancelled when the CPU wakes up for something else.
@@ -44,10 +48,25 @@
  *    has limited.  It was not their choice, and the short waits would make
  *    them expect short idle periods where there is no I/O.
  *
+ * 8. A CPU may sleep deeply already when another one starts the I/O that is
+ *    going to interrupt it.  So a CPU that goes to sleep says for which classes
+ *    the state is too deep.  Whoever publishes for another CPU looks at that,
+ *    and if it finds its class there, wakes the CPU up, which then selects again
+ *    and finds the hint: it pays the exit latency while the device works.  It
+ *    is woken once: the first to find it asleep clears what it said.
+ *
+ * 9. If it was woken before it had slept for the target residency of the state,
+ *    I/O comes faster than that state pays.  From then on hints are held on that
+ *    CPU for the target residency, as in step 5, until this has passed without
+ *    I/O.  So of reads one after the other only the first two wake it.
+ *
  * What it costs: one increment of a local counter per I/O and direction; all
  * the rest is done by CPUs that have nothing else to do, and only they read a
  * clock, if something is pending.  While no class is in use, both sides are
- * patched out.  While one is, every CPU that goes idle reads its counters.
+ * patched out.  While one is, every CPU that goes idle reads its counters, and
+ * once more before a state that is too deep for some class.  Where the I/O
+ * interrupts another CPU, its counters are written there, and step 8 reads one
+ * more cache line of that CPU, which is written once per deep sleep.
  *
  * Why not PM QoS?  A request there takes a mutex and a global lock, notifies,
  * and has no end: it is made for requirements that last, not for a million
@@ -56,76 +75,32 @@
  * in the next idle period.
  *
  * What it does not do: CPUs in play_idle(), in suspend-to-idle or without a
- * governor are not held back; nor are states that somebody else chooses, like
- * the cluster states of some Arm systems.  A hint that another CPU publishes
- * is seen when the CPU next goes idle: one asleep already is left asleep.
+ * governor are not held back, nor woken; nor are states that somebody else
+ * chooses, like the cluster states of some Arm systems.
  */
 
 #include <linux/bitops.h>
 #include <linux/bits.h>
 #include <linux/cpuidle.h>
 #include <linux/cpuidle_io_hint.h>
-#include <linux/debugfs.h>
 #include <linux/hrtimer.h>
 #include <linux/init.h>
-#include <linux/math64.h>
 #include <linux/minmax.h>
-#include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/sched/clock.h>
-#include <linux/seq_file.h>
+#include <linux/smp.h>
 #include <linux/tick.h>
+
+#include "io_hint.h"
 
 #define CREATE_TRACE_POINTS
 #include <trace/events/cpuidle_io_hint.h>
-
-/**
- * struct io_hint_class - what the publishers of a class ask for
- * @limit_ns: exit latency that a pending hint allows
- * @timeout_ns: for how long without activity a pending hint counts
- * @users: how many publishers hold the class; 0: free once nothing is pending
- */
-struct io_hint_class {
-	u64			limit_ns;
-	u64			timeout_ns;
-	unsigned int		users;
-};
-
-/**
- * struct io_hint_cpu - what the idle path of one CPU knows; only it writes here
- * @seen: sum of the counters at the last look, by class
- * @since: local_clock() when @seen was first found, by class
- * @expired: bitmask of classes whose hints have outlived their timeout
- * @capped: a hint was binding in the last selection of an idle state
- * @limit_ns: the limit it imposed, for the trace
- * @age_ns: how long before that the CPU had last seen activity, likewise
- * @nr_capped: selections in which a hint was binding
- * @nr_expired: times that a class has expired
- * @timer: wakes the CPU at expiry, if the tick is stopped
- */
-struct io_hint_cpu {
-	u32			seen[CPUIDLE_IO_HINT_CLASSES];
-	u64			since[CPUIDLE_IO_HINT_CLASSES];
-	unsigned long		expired;
-	bool			capped;
-	u64			limit_ns;
-	u64			age_ns;
-	unsigned long		nr_capped;
-	unsigned long		nr_expired;
-	struct hrtimer		timer;
-};
 
 DEFINE_PER_CPU_ALIGNED(struct cpuidle_io_hint_counts, cpuidle_io_hint_counts);
 EXPORT_PER_CPU_SYMBOL_GPL(cpuidle_io_hint_counts);
 DEFINE_STATIC_KEY_FALSE(cpuidle_io_hint_enabled);
 
-static DEFINE_PER_CPU(struct io_hint_cpu, io_hint_cpus);
-
-/* Classes are changed under the mutex, and only while they are not active. */
-static struct io_hint_class io_hint_classes[CPUIDLE_IO_HINT_CLASSES]
-	__read_mostly;
-static unsigned long io_hint_active __read_mostly;
-static DEFINE_MUTEX(io_hint_mutex);
+DEFINE_PER_CPU(struct io_hint_cpu, io_hint_cpus);
 
 /*
  * I/O of class @i that is pending in @counts, and by way of @activity a number
@@ -136,8 +111,8 @@ static DEFINE_MUTEX(io_hint_mutex);
  * withdrawals are read first.  What is published in between counts as pending
  * until the next look.
  */
-static int io_hint_pending(const struct cpuidle_io_hint_counts *counts, int i,
-			   u32 *activity)
+int io_hint_pending(const struct cpuidle_io_hint_counts *counts, int i,
+		    u32 *activity)
 {
 	u32 withdrawn = READ_ONCE(counts->own_withdrawn[i]) +
 			(u32)atomic_read(&counts->far_withdrawn[i]);
@@ -155,22 +130,30 @@ static int io_hint_pending(const struct cpuidle_io_hint_counts *counts, int i,
 	return published - withdrawn;
 }
 
+static void io_hint_expired(struct io_hint_cpu *hint, u64 limit_ns,
+			    u64 timeout_ns, int pending)
+{
+	WRITE_ONCE(hint->nr_expired, hint->nr_expired + 1);
+	trace_cpuidle_io_hint_expire(raw_smp_processor_id(), limit_ns,
+				     timeout_ns, pending);
+}
+
 /*
  * Steps 2, 3 and 5 for one CPU: the strictest limit among the classes in
- * @active that have unexpired hints pending, or S64_MAX.  The time, by @clock,
- * is only taken if anything is pending.  @left is what remains of the timeout
- * that goes with the limit.
+ * @active that have unexpired hints pending, or are held, or S64_MAX.  The time,
+ * by @clock, is only taken if that depends on it.  @left is what remains of the
+ * time that goes with the limit.
  *
  * If exactly 2^32 I/Os, or a multiple, start or end between two looks that find
  * some pending, the second takes them for none, and the hint can expire too
- * early.  The next I/O corrects that.
+ * early.  The next I/O corrects that.  A class with a hold time that takes the
+ * place of one without may be held once before there is any I/O.
  */
 static s64 io_hint_limit(struct io_hint_cpu *hint,
 			 const struct cpuidle_io_hint_counts *counts,
 			 const struct io_hint_class *classes,
 			 unsigned long active, u64 (*clock)(void), u64 *left)
 {
-	unsigned int cpu = raw_smp_processor_id();
 	s64 limit = S64_MAX;
 	bool timed = false;
 	u64 age, now = 0;
@@ -178,12 +161,20 @@ static s64 io_hint_limit(struct io_hint_cpu *hint,
 
 	for_each_set_bit(i, &active, CPUIDLE_IO_HINT_CLASSES) {
 		u64 limit_ns = READ_ONCE(classes[i].limit_ns);
-		u64 timeout_ns = READ_ONCE(classes[i].timeout_ns);
 		u32 activity;
 		int pending;
+		u64 span;
 
 		pending = io_hint_pending(counts, i, &activity);
-		if (pending <= 0)
+		if (pending > 0)
+			span = READ_ONCE(classes[i].timeout_ns);
+		else
+			span = max(READ_ONCE(classes[i].hold_ns),
+				   hint->rush_ns);
+		if (!span)
+			continue;
+
+		if (hint->seen[i] == activity && hint->expired & BIT(i))
 			continue;
 
 		if (!timed) {
@@ -198,64 +189,113 @@ static s64 io_hint_limit(struct io_hint_cpu *hint,
 		}
 
 		age = now - hint->since[i];
-		if (age >= timeout_ns) {
-			if (!(hint->expired & BIT(i))) {
-				hint->expired |= BIT(i);
-				WRITE_ONCE(hint->nr_expired,
-					   hint->nr_expired + 1);
-				trace_cpuidle_io_hint_expire(cpu, limit_ns,
-							     timeout_ns,
-							     pending);
-			}
+		if (age >= span) {
+			hint->expired |= BIT(i);
+			if (pending > 0)
+				io_hint_expired(hint, limit_ns, span, pending);
 			continue;
 		}
 
 		if ((s64)limit_ns < limit) {
 			limit = limit_ns;
 			hint->age_ns = age;
-			*left = timeout_ns - age;
+			*left = span - age;
 		}
 	}
 
 	return limit;
 }
 
+static bool io_hint_usable(const struct cpuidle_driver *drv,
+			   const struct cpuidle_device *dev, int i)
+{
+	return !dev->states_usage[i].disable &&
+	       !(drv->states[i].flags & CPUIDLE_FLAG_POLLING);
+}
+
 /*
- * Steps 3 and 4: what remains of @limit_ns for this CPU, given that PM QoS
- * allows @qos_ns: the limit, raised to the shallowest enabled state that does
- * not poll, if it rules out an enabled state; else @qos_ns.
+ * Step 3: @limit_ns, or the exit latency of the shallowest enabled state that
+ * does not poll, if that is more.  0 would mean "poll" to the governors.
+ */
+static s64 io_hint_raise(const struct cpuidle_driver *drv,
+			 const struct cpuidle_device *dev, s64 limit_ns)
+{
+	int i;
+
+	for (i = 0; i < drv->state_count; i++) {
+		if (io_hint_usable(drv, dev, i))
+			return max3(limit_ns, drv->states[i].exit_latency_ns,
+				    1LL);
+	}
+
+	return S64_MAX;
+}
+
+/*
+ * Steps 3 and 4: what remains of @qos_ns, which PM QoS allows this CPU: the
+ * limit, raised, if it rules out an enabled state; else @qos_ns.
  */
 static s64 io_hint_bind(const struct cpuidle_driver *drv,
 			const struct cpuidle_device *dev,
 			s64 limit_ns, s64 qos_ns)
 {
-	bool raised = false;
 	int i;
 
+	limit_ns = io_hint_raise(drv, dev, limit_ns);
+
 	for (i = 0; i < drv->state_count; i++) {
-		const struct cpuidle_state *s = &drv->states[i];
+		s64 exit_ns = drv->states[i].exit_latency_ns;
 
-		if (dev->states_usage[i].disable ||
-		    s->flags & CPUIDLE_FLAG_POLLING)
-			continue;
-
-		/* 0 would mean "poll" to the governors. */
-		if (!raised)
-			limit_ns = max3(limit_ns, s->exit_latency_ns, 1LL);
-		raised = true;
-
-		if (s->exit_latency_ns > limit_ns &&
-		    s->exit_latency_ns <= qos_ns)
+		if (io_hint_usable(drv, dev, i) &&
+		    exit_ns > limit_ns && exit_ns <= qos_ns)
 			return limit_ns;
 	}
 
 	return qos_ns;
 }
 
+/* Step 8: the classes in @active that allow no state as deep as @index. */
+static u32 io_hint_too_deep(const struct cpuidle_driver *drv,
+			    const struct cpuidle_device *dev,
+			    const struct io_hint_class *classes,
+			    unsigned long active, int index)
+{
+	s64 exit_ns = drv->states[index].exit_latency_ns;
+	u32 too_deep = 0;
+	int i;
+
+	/* There is nothing that is less deep. */
+	if (exit_ns <= io_hint_raise(drv, dev, 0))
+		return 0;
+
+	for_each_set_bit(i, &active, CPUIDLE_IO_HINT_CLASSES) {
+		if (exit_ns > (s64)READ_ONCE(classes[i].limit_ns))
+			too_deep |= BIT(i);
+	}
+
+	return too_deep;
+}
+
 /* An interrupt is all that is needed: the idle loop then selects again. */
 static enum hrtimer_restart io_hint_timer_fn(struct hrtimer *timer)
 {
 	return HRTIMER_NORESTART;
+}
+
+/* A hint is binding: from now on, and for @left. */
+static void io_hint_binds(struct io_hint_cpu *hint, s64 limit_ns, u64 left)
+{
+	hint->capped = true;
+	hint->limit_ns = limit_ns;
+
+	/*
+	 * Now rather than after the selection, as governors and the nohz code
+	 * are about to look for the next timer.  This timer's clock is not the
+	 * one that @left was measured by: if it is early, it is set again.
+	 */
+	if (tick_nohz_tick_stopped())
+		hrtimer_start(&hint->timer, ns_to_ktime(left),
+			      HRTIMER_MODE_REL_PINNED_HARD);
 }
 
 /* Called once per selection of an idle state, before anything is decided. */
@@ -281,27 +321,82 @@ s64 __cpuidle_io_hint_cap(s64 latency_req_ns)
 	if (limit >= latency_req_ns)
 		return latency_req_ns;
 
-	hint->capped = true;
-	hint->limit_ns = limit;
-
-	/*
-	 * Now rather than after the selection, as governors and the nohz code
-	 * are about to look for the next timer.  This timer's clock is not the
-	 * one that @left was measured by: if it is early, it is set again.
-	 */
-	if (tick_nohz_tick_stopped())
-		hrtimer_start(&hint->timer, ns_to_ktime(left),
-			      HRTIMER_MODE_REL_PINNED_HARD);
-
+	io_hint_binds(hint, limit, left);
 	return limit;
 }
 
-void __cpuidle_io_hint_selected(int index, bool *stop_tick)
+/*
+ * Step 8, on the CPU that is about to sleep, with interrupts disabled: from here
+ * on it can be woken.  What has been published since the governor asked for the
+ * limit may have come without an interrupt, so look again:
+ *
+ *	this CPU			cpuidle_io_hint_publish() elsewhere
+ *
+ *	too_deep = classes		far_published[class]++
+ *	smp_mb()			smp_mb__after_atomic()
+ *	read far_published[class]	read too_deep
+ *
+ * That is store buffering with full barriers ("SB+fencembonceonces" in
+ * tools/memory-model/litmus-tests/): not both reads can miss what the other CPU
+ * has written.  So either this CPU sees the hint here, or the other one sees
+ * that it has to interrupt it, or both.  An interrupt from here on ends the
+ * sleep, also if it comes before that has begun.
+ *
+ * Return: @index, or a state that the hints allow.
+ */
+static int io_hint_going_deep(struct io_hint_cpu *hint,
+			      const struct cpuidle_driver *drv,
+			      const struct cpuidle_device *dev, int index)
+{
+	struct cpuidle_io_hint_counts *counts =
+		this_cpu_ptr(&cpuidle_io_hint_counts);
+	s64 limit, exit_ns = drv->states[index].exit_latency_ns;
+	unsigned long active;
+	u32 too_deep;
+	u64 left;
+
+	/* Pairs with the release in cpuidle_io_hint_get(). */
+	active = smp_load_acquire(&io_hint_active);
+	too_deep = io_hint_too_deep(drv, dev, io_hint_classes, active, index);
+	if (READ_ONCE(counts->too_deep) != too_deep)
+		WRITE_ONCE(counts->too_deep, too_deep);
+	if (!too_deep)
+		return index;
+
+	/* Pairs with smp_mb__after_atomic() in cpuidle_io_hint_publish(). */
+	smp_mb();
+	limit = io_hint_limit(hint, counts, io_hint_classes, active,
+			      local_clock, &left);
+	limit = io_hint_bind(drv, dev, limit, exit_ns);
+	if (limit < exit_ns) {
+		/* There is one: the limit has been raised to it, if need be. */
+		while (dev->states_usage[index].disable ||
+		       drv->states[index].exit_latency_ns > limit)
+			index--;
+
+		io_hint_binds(hint, limit, left);
+		WRITE_ONCE(counts->too_deep,
+			   io_hint_too_deep(drv, dev, io_hint_classes, active,
+					    index));
+	}
+
+	/* Step 9: it sleeps, so the rush is over, if there was one. */
+	hint->deep_ns = drv->states[index].target_residency_ns;
+	hint->rush_ns = 0;
+	WRITE_ONCE(hint->woken, false);
+
+	return index;
+}
+
+int __cpuidle_io_hint_selected(struct cpuidle_driver *drv,
+			       struct cpuidle_device *dev, int index,
+			       bool *stop_tick)
 {
 	struct io_hint_cpu *hint = this_cpu_ptr(&io_hint_cpus);
 
+	index = io_hint_going_deep(hint, drv, dev, index);
 	if (!hint->capped)
-		return;
+		return index;
 
 	WRITE_ONCE(hint->nr_capped, hint->nr_capped + 1);
 	trace_cpuidle_io_hint_cap(smp_processor_id(), index, hint->limit_ns,
@@ -310,6 +405,8 @@ void __cpuidle_io_hint_selected(int index, bool *stop_tick)
 	/* Where it is stopped, the timer is running. */
 	if (!tick_nohz_tick_stopped())
 		*stop_tick = false;
+
+	return index;
 }
 
 /*
@@ -319,6 +416,17 @@ void __cpuidle_io_hint_selected(int index, bool *stop_tick)
 bool __cpuidle_io_hint_capped(struct cpuidle_device *dev)
 {
 	struct io_hint_cpu *hint = this_cpu_ptr(&io_hint_cpus);
+
+	/* Whoever is late to see this interrupts a CPU that is awake: once. */
+	if (__this_cpu_read(cpuidle_io_hint_counts.too_deep))
+		WRITE_ONCE(*this_cpu_ptr(&cpuidle_io_hint_counts.too_deep), 0);
+
+	/* Step 9 */
+	if (READ_ONCE(hint->woken)) {
+		WRITE_ONCE(hint->woken, false);
+		if (dev->last_residency_ns < hint->deep_ns)
+			hint->rush_ns = hint->deep_ns;
+	}
 
 	if (!hint->capped)
 		return false;
@@ -333,170 +441,54 @@ bool __cpuidle_io_hint_capped(struct cpuidle_device *dev)
 	return true;
 }
 
-static int io_hint_pending_on(unsigned int cpu, int i)
+/* Runs on the CPU that has been woken, which then selects a state again. */
+static void io_hint_woken(void *unused)
 {
-	u32 activity;
+	struct io_hint_cpu *hint = this_cpu_ptr(&io_hint_cpus);
 
-	return io_hint_pending(per_cpu_ptr(&cpuidle_io_hint_counts, cpu), i,
-			       &activity);
-}
-
-static int io_hint_pending_anywhere(int i)
-{
-	unsigned int cpu;
-	int pending = 0;
-
-	for_each_possible_cpu(cpu)
-		pending += io_hint_pending_on(cpu, i);
-
-	return pending;
-}
-
-/* The class with these settings, else one that is free, else 0 */
-static int io_hint_find(const struct io_hint_class *classes, u64 limit_ns,
-			u64 timeout_ns, int (*pending)(int i))
-{
-	int i, free = 0;
-
-	for (i = 1; i < CPUIDLE_IO_HINT_CLASSES; i++) {
-		if (classes[i].limit_ns == limit_ns &&
-		    classes[i].timeout_ns == timeout_ns)
-			return i;
-		if (!free && !classes[i].users && !pending(i))
-			free = i;
-	}
-
-	return free;
+	WRITE_ONCE(hint->woken, true);
+	WRITE_ONCE(hint->nr_woken, hint->nr_woken + 1);
 }
 
 /**
- * cpuidle_io_hint_get - Register a limit for CPUs with pending I/O.
- * @limit_ns: Exit latency that a pending I/O allows, in ns.  0 stands for the
- *	      shallowest state that does not poll.
- * @timeout_ns: For how long after the last activity that the CPU has seen a
- *		pending I/O is taken into account, in ns.
+ * __cpuidle_io_hint_wake - Wake a CPU that sleeps too deeply for a class.
+ * @class: The class that a hint has just been published with.
+ * @cpu: The CPU that it was published for, not this one.
  *
- * May sleep.  Callers that ask for the same settings share a class.
+ * Called with preemption disabled, from any context but NMI.
  *
- * Return: The class to publish with, never 0; or -EINVAL if a value is out of
- * range, -ENOSPC if as many distinct settings are in use, or have I/O in flight
- * still, as there are classes.
+ * A call rather than a reschedule interrupt: it does not make the scheduler look
+ * for tasks, and is not sent either if the CPU polls on its thread flags.
  */
-int cpuidle_io_hint_get(u64 limit_ns, u64 timeout_ns)
+void __cpuidle_io_hint_wake(unsigned int class, unsigned int cpu)
 {
-	struct io_hint_class *class;
-	int i;
+	u32 *too_deep = per_cpu_ptr(&cpuidle_io_hint_counts.too_deep, cpu);
+	u32 classes = READ_ONCE(*too_deep);
 
-	if (limit_ns > S64_MAX || !timeout_ns || timeout_ns > S64_MAX)
-		return -EINVAL;
+	/* One of those who find it asleep wakes it. */
+	do {
+		if (!(classes & BIT(class)))
+			return;
+	} while (!try_cmpxchg(too_deep, &classes, 0));
 
-	mutex_lock(&io_hint_mutex);
+	trace_cpuidle_io_hint_wake(cpu, READ_ONCE(io_hint_classes[class].limit_ns));
 
-	i = io_hint_find(io_hint_classes, limit_ns, timeout_ns,
-			 io_hint_pending_anywhere);
-	if (!i) {
-		mutex_unlock(&io_hint_mutex);
-		return -ENOSPC;
-	}
-
-	/*
-	 * A CPU that read io_hint_active before the last user of this class
-	 * left may be in io_hint_limit() still, and a publisher may have read
-	 * the class of its queue before that.  Either can mistake the old
-	 * limit for the new one, or on 32 bits half of it, for one I/O.
-	 */
-	class = &io_hint_classes[i];
-	if (!class->users++) {
-		WRITE_ONCE(class->limit_ns, limit_ns);
-		WRITE_ONCE(class->timeout_ns, timeout_ns);
-		/* Pairs with the acquire in __cpuidle_io_hint_cap(). */
-		smp_store_release(&io_hint_active, io_hint_active | BIT(i));
-	}
-	static_branch_inc(&cpuidle_io_hint_enabled);
-
-	mutex_unlock(&io_hint_mutex);
-
-	return i;
+	/* If a call is on its way already, or it went offline, so be it. */
+	smp_call_function_single_async(cpu, &per_cpu(io_hint_cpus, cpu).wake);
 }
-EXPORT_SYMBOL_GPL(cpuidle_io_hint_get);
-
-/**
- * cpuidle_io_hint_put - Give back what cpuidle_io_hint_get() returned.
- * @class: The class.
- *
- * May sleep.  Hints that are still pending are to be withdrawn all the same.
- * Until then they count if, and as long as, somebody else has the same settings.
- */
-void cpuidle_io_hint_put(unsigned int class)
-{
-	mutex_lock(&io_hint_mutex);
-	if (!--io_hint_classes[class].users)
-		WRITE_ONCE(io_hint_active, io_hint_active & ~BIT(class));
-	static_branch_dec(&cpuidle_io_hint_enabled);
-	mutex_unlock(&io_hint_mutex);
-}
-EXPORT_SYMBOL_GPL(cpuidle_io_hint_put);
-
-/* What is pending is shown as it is: sums that do not balance are a bug. */
-static int io_hint_cpus_show(struct seq_file *m, void *unused)
-{
-	unsigned int cpu;
-	int i;
-
-	seq_puts(m, "cpu pending capped expired woken\n");
-
-	for_each_possible_cpu(cpu) {
-		struct io_hint_cpu *hint = per_cpu_ptr(&io_hint_cpus, cpu);
-		int pending = 0;
-
-		for (i = 1; i < CPUIDLE_IO_HINT_CLASSES; i++)
-			pending += io_hint_pending_on(cpu, i);
-
-		/* Sleeping CPUs are not woken yet, see DOC. */
-		seq_printf(m, "%u %d %lu %lu 0\n", cpu, pending,
-			   READ_ONCE(hint->nr_capped),
-			   READ_ONCE(hint->nr_expired));
-	}
-
-	return 0;
-}
-DEFINE_SHOW_ATTRIBUTE(io_hint_cpus);
-
-static int io_hint_classes_show(struct seq_file *m, void *unused)
-{
-	int i;
-
-	seq_puts(m, "class limit_us timeout_us users pending\n");
-
-	mutex_lock(&io_hint_mutex);
-	for (i = 1; i < CPUIDLE_IO_HINT_CLASSES; i++) {
-		const struct io_hint_class *class = &io_hint_classes[i];
-		int pending = io_hint_pending_anywhere(i);
-
-		if (class->users || pending)
-			seq_printf(m, "%d %llu %llu %u %d\n", i,
-				   div_u64(class->limit_ns, NSEC_PER_USEC),
-				   div_u64(class->timeout_ns, NSEC_PER_USEC),
-				   class->users, pending);
-	}
-	mutex_unlock(&io_hint_mutex);
-
-	return 0;
-}
-DEFINE_SHOW_ATTRIBUTE(io_hint_classes);
+EXPORT_SYMBOL_GPL(__cpuidle_io_hint_wake);
 
 static int __init io_hint_init(void)
 {
-	struct dentry *dir = debugfs_create_dir("cpuidle_io_hint", NULL);
 	unsigned int cpu;
 
-	debugfs_create_file("cpus", 0444, dir, NULL, &io_hint_cpus_fops);
-	debugfs_create_file("classes", 0444, dir, NULL, &io_hint_classes_fops);
+	for_each_possible_cpu(cpu) {
+		struct io_hint_cpu *hint = &per_cpu(io_hint_cpus, cpu);
 
-	for_each_possible_cpu(cpu)
-		hrtimer_setup(&per_cpu(io_hint_cpus, cpu).timer,
-			      io_hint_timer_fn, CLOCK_MONOTONIC,
+		hrtimer_setup(&hint->timer, io_hint_timer_fn, CLOCK_MONOTONIC,
 			      HRTIMER_MODE_REL_PINNED_HARD);
+		INIT_CSD(&hint->wake, io_hint_woken, NULL);
+	}
 
 	return 0;
 }

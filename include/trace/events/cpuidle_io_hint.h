@@ -8,8 +8,8 @@
 #include <linux/tracepoint.h>
 
 /*
- * Decisions only, all taken on the idle path: what publishers do is visible
- * in the events of their own layer (block_rq_issue, block_rq_complete).
+ * Decisions only, not every publication: what publishers do is visible in the
+ * events of their own layer (block_rq_issue, block_rq_complete).
  */
 
 /* A hint rules out states that the QoS limits allow; @state is entered. */
@@ -63,6 +63,26 @@ TRACE_EVENT(cpuidle_io_hint_expire,
 	TP_printk("cpu_id=%u limit_ns=%llu timeout_ns=%llu pending=%u",
 		  __entry->cpu, __entry->limit_ns, __entry->timeout_ns,
 		  __entry->pending)
+);
+
+/* A CPU sleeps in a state with an exit latency over the limit, and is woken. */
+TRACE_EVENT(cpuidle_io_hint_wake,
+
+	TP_PROTO(unsigned int cpu, u64 limit_ns),
+
+	TP_ARGS(cpu, limit_ns),
+
+	TP_STRUCT__entry(
+		__field(u64,		limit_ns)
+		__field(unsigned int,	cpu)
+	),
+
+	TP_fast_assign(
+		__entry->limit_ns = limit_ns;
+		__entry->cpu = cpu;
+	),
+
+	TP_printk("cpu_id=%u limit_ns=%llu", __entry->cpu, __entry->limit_ns)
 );
 
 #endif /* _TRACE_CPUIDLE_IO_HINT_H */

@@ -4,7 +4,8 @@
  *
  * The counters, the classes, the clock and the idle state table are the
  * tests' own: nothing here reaches the CPUs that run them, with the exception
- * of io_hint_publish_test(), which takes a class for itself while it runs.
+ * of io_hint_publish_test(), which takes a class for itself while it runs, and of
+ * io_hint_wake_test(), which does nothing unless the hints are patched out.
  */
 
 #include <kunit/test.h>
@@ -41,9 +42,9 @@ static int io_hint_test_init(struct kunit *test)
 	t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, t);
 
-	t->classes[1] = (struct io_hint_class){ 10 * IO_HINT_US, IO_HINT_TIMEOUT, 1 };
-	t->classes[2] = (struct io_hint_class){ 100 * IO_HINT_US, 2 * IO_HINT_TIMEOUT, 1 };
-	t->classes[3] = (struct io_hint_class){ 0, IO_HINT_TIMEOUT / 2, 1 };
+	t->classes[1] = (struct io_hint_class){ 10 * IO_HINT_US, IO_HINT_TIMEOUT, 0, 1 };
+	t->classes[2] = (struct io_hint_class){ 100 * IO_HINT_US, 2 * IO_HINT_TIMEOUT, 0, 1 };
+	t->classes[3] = (struct io_hint_class){ 0, IO_HINT_TIMEOUT / 2, 0, 1 };
 	t->active = BIT(1) | BIT(2);
 
 	io_hint_test_now = 100 * (u64)NSEC_PER_SEC;
@@ -229,6 +230,101 @@ static void io_hint_expiry_wrap_test(struct kunit *test)
 	io_hint_expiry_steps(test, U32_MAX);
 }
 
+/*
+ * The same for a class with a hold time, shorter than the timeout: it begins with
+ * the first look that finds nothing pending any more.
+ */
+#define IO_HINT_HOLD		(IO_HINT_TIMEOUT / 3)
+
+static const struct io_hint_expiry_case io_hint_hold_cases[] = {
+	{ "held to the last ns", 1000, 0, {
+		{ 0, 1, 0, true },
+		{ 10, 0, 1, true },
+		{ IO_HINT_HOLD - 1, 0, 0, true },
+		{ 1, 0, 0, false },
+		{ 1, 0, 0, false },
+	} },
+	{ "not before there is I/O", 1000, 0, {
+		{ 0, 0, 0, false },
+		{ 10, 0, 0, false },
+		{ 10, 1, 0, true },
+	} },
+	{ "I/O between two looks", 1000, 0, {
+		{ 0, 0, 0, false },
+		{ 10, 3, 3, true },
+		{ IO_HINT_HOLD, 0, 0, false },
+	} },
+	{ "begins anew with each I/O", 1000, 0, {
+		{ 0, 1, 1, true },
+		{ IO_HINT_HOLD - 1, 1, 1, true },
+		{ IO_HINT_HOLD - 1, 0, 0, true },
+		{ 1, 0, 0, false },
+		{ 1000, 1, 1, true },
+	} },
+	{ "pending again: the timeout counts", 1000, 1, {
+		{ 0, 1, 1, true },
+		{ 10, 1, 0, true },
+		{ IO_HINT_TIMEOUT - 1, 0, 0, true },
+		{ 1, 0, 0, false },
+		{ 10, 0, 1, true },
+		{ IO_HINT_HOLD, 0, 0, false },
+	} },
+};
+
+KUNIT_ARRAY_PARAM_DESC(io_hint_hold, io_hint_hold_cases, name);
+
+static void io_hint_hold_steps(struct kunit *test)
+{
+	const struct io_hint_expiry_case *c = test->param_value;
+	struct io_hint_test *t = test->priv;
+	int i, pending = 0;
+
+	/* What was there before is not I/O: the CPU has seen it. */
+	t->hint.expired = t->active;
+	io_hint_test_now = c->start_ns;
+
+	for (i = 0; i < ARRAY_SIZE(c->steps); i++) {
+		const struct io_hint_step *s = &c->steps[i];
+		u64 span;
+
+		if (i && !s->after_ns)
+			break;
+
+		io_hint_test_now += s->after_ns;
+		t->counts.own_published[1] += s->published;
+		t->counts.own_withdrawn[1] += s->withdrawn;
+		pending += s->published - s->withdrawn;
+		span = pending ? IO_HINT_TIMEOUT : IO_HINT_HOLD;
+
+		KUNIT_EXPECT_EQ_MSG(test, io_hint_test_look(t),
+				    s->binds ? (s64)(10 * IO_HINT_US) : S64_MAX,
+				    "step %d", i);
+		if (s->binds)
+			KUNIT_EXPECT_EQ_MSG(test, t->left + t->hint.age_ns,
+					    span, "step %d", i);
+	}
+	KUNIT_EXPECT_EQ(test, t->hint.nr_expired, c->expired);
+}
+
+static void io_hint_hold_test(struct kunit *test)
+{
+	struct io_hint_test *t = test->priv;
+
+	t->classes[1].hold_ns = IO_HINT_HOLD;
+	t->hint.rush_ns = IO_HINT_HOLD - 1;
+	io_hint_hold_steps(test);
+}
+
+/* A CPU whose last deep sleep was too short holds all classes for longer. */
+static void io_hint_rush_test(struct kunit *test)
+{
+	struct io_hint_test *t = test->priv;
+
+	t->classes[1].hold_ns = IO_HINT_HOLD - 1;
+	t->hint.rush_ns = IO_HINT_HOLD;
+	io_hint_hold_steps(test);
+}
+
 /* Several classes on one CPU: the strictest one that is pending counts. */
 static void io_hint_classes_test(struct kunit *test)
 {
@@ -279,6 +375,13 @@ static void io_hint_clock_test(struct kunit *test)
 	t->counts.own_published[2] = 1;
 	io_hint_test_look(t);
 	KUNIT_EXPECT_EQ(test, io_hint_test_clock_reads, 1);
+
+	/* Once all have expired, none either. */
+	io_hint_test_now += 2 * IO_HINT_TIMEOUT;
+	io_hint_test_look(t);
+	KUNIT_EXPECT_EQ(test, io_hint_test_clock_reads, 2);
+	io_hint_test_look(t);
+	KUNIT_EXPECT_EQ(test, io_hint_test_clock_reads, 2);
 }
 
 /* Idle state tables, what hints and PM QoS ask for, and what comes out. */
@@ -362,22 +465,70 @@ static const struct io_hint_bind_case io_hint_bind_cases[] = {
 
 KUNIT_ARRAY_PARAM_DESC(io_hint_bind, io_hint_bind_cases, name);
 
-static void io_hint_bind_test(struct kunit *test)
+static struct cpuidle_device *io_hint_test_dev(struct kunit *test,
+					       const struct cpuidle_driver *drv,
+					       unsigned long disabled)
 {
-	const struct io_hint_bind_case *c = test->param_value;
 	struct cpuidle_device *dev;
 	int i;
 
 	dev = kunit_kzalloc(test, sizeof(*dev), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, dev);
-	for (i = 0; i < c->drv->state_count; i++) {
-		if (c->disabled & BIT(i))
+	for (i = 0; i < drv->state_count; i++) {
+		if (disabled & BIT(i))
 			dev->states_usage[i].disable =
 				CPUIDLE_STATE_DISABLED_BY_USER;
 	}
 
+	return dev;
+}
+
+static void io_hint_bind_test(struct kunit *test)
+{
+	const struct io_hint_bind_case *c = test->param_value;
+	struct cpuidle_device *dev = io_hint_test_dev(test, c->drv, c->disabled);
+
 	KUNIT_EXPECT_EQ(test, io_hint_bind(c->drv, dev, c->limit_ns, c->qos_ns),
 			c->result_ns);
+}
+
+/* Which classes forbid which states, of a few with limits of 0 to 1000 us. */
+struct io_hint_too_deep_case {
+	const char			*name;
+	const struct cpuidle_driver	*drv;
+	unsigned long			disabled;
+	int				index;
+	u32				too_deep;
+};
+
+static const struct io_hint_too_deep_case io_hint_too_deep_cases[] = {
+	{ "polling", &io_hint_icx, 0, 0, 0 },
+	{ "shallowest", &io_hint_icx, 0, 1, 0 },
+	{ "next: only for a limit of 0", &io_hint_icx, 0, 2, BIT(3) },
+	{ "deepest", &io_hint_icx, 0, 3, BIT(1) | BIT(2) | BIT(3) },
+	{ "shallowest that is enabled", &io_hint_icx, BIT(1), 2, 0 },
+	{ "nothing else enabled", &io_hint_icx, BIT(1) | BIT(2), 3, 0 },
+	{ "nothing else enabled but polling", &io_hint_zero, BIT(1), 2, 0 },
+	{ "exit latency of 0", &io_hint_zero, 0, 1, 0 },
+	{ "state 0 does not poll", &io_hint_arm, 0, 0, 0 },
+	{ "between two states", &io_hint_arm, 0, 1, BIT(1) | BIT(2) | BIT(3) },
+};
+
+KUNIT_ARRAY_PARAM_DESC(io_hint_too_deep, io_hint_too_deep_cases, name);
+
+static void io_hint_too_deep_test(struct kunit *test)
+{
+	const struct io_hint_too_deep_case *c = test->param_value;
+	struct io_hint_test *t = test->priv;
+	struct cpuidle_device *dev = io_hint_test_dev(test, c->drv, c->disabled);
+
+	/* One that no state exceeds, and one that nobody uses */
+	t->classes[4] = (struct io_hint_class){ 1000 * IO_HINT_US, IO_HINT_TIMEOUT, 0, 1 };
+	t->classes[5] = (struct io_hint_class){ 0, IO_HINT_TIMEOUT, 0, 1 };
+	t->active = BIT(1) | BIT(2) | BIT(3) | BIT(4);
+	KUNIT_EXPECT_EQ(test, io_hint_too_deep(c->drv, dev, t->classes,
+					       t->active, c->index),
+			c->too_deep);
 }
 
 /* The public side: what is published here, from any CPU, arrives there. */
@@ -386,6 +537,7 @@ struct io_hint_publish_work {
 	int			class;
 	unsigned int		cpu;
 	bool			withdraw;
+	bool			wake;
 };
 
 static void io_hint_publish_work_fn(struct work_struct *work)
@@ -396,14 +548,14 @@ static void io_hint_publish_work_fn(struct work_struct *work)
 	if (w->withdraw)
 		cpuidle_io_hint_withdraw(w->class, w->cpu);
 	else
-		cpuidle_io_hint_publish(w->class, w->cpu);
+		cpuidle_io_hint_publish(w->class, w->cpu, w->wake);
 }
 
 static void io_hint_publish_on(unsigned int by, int class, unsigned int cpu,
-			       bool withdraw)
+			       bool withdraw, bool wake)
 {
 	struct io_hint_publish_work w = {
-		.class = class, .cpu = cpu, .withdraw = withdraw,
+		.class = class, .cpu = cpu, .withdraw = withdraw, .wake = wake,
 	};
 
 	INIT_WORK_ONSTACK(&w.work, io_hint_publish_work_fn);
@@ -424,7 +576,7 @@ static void io_hint_publish_test(struct kunit *test)
 
 	/* A limit that no state exceeds, a timeout that nobody else has */
 	users = static_key_count(&cpuidle_io_hint_enabled.key);
-	class = cpuidle_io_hint_get(S64_MAX, 12345678);
+	class = cpuidle_io_hint_get(S64_MAX, 12345678, 0);
 	KUNIT_ASSERT_GT(test, class, 0);
 	KUNIT_EXPECT_EQ(test, static_key_count(&cpuidle_io_hint_enabled.key),
 			users + 1);
@@ -436,10 +588,10 @@ static void io_hint_publish_test(struct kunit *test)
 		unsigned int back = round & 2 ? other : first;
 		struct cpuidle_io_hint_counts old = *counts;
 
-		io_hint_publish_on(by, class, first, false);
+		io_hint_publish_on(by, class, first, false, false);
 		KUNIT_EXPECT_EQ(test, io_hint_pending_on(first, class), 1);
 		KUNIT_EXPECT_EQ(test, io_hint_pending_on(other, class), 0);
-		io_hint_publish_on(back, class, first, true);
+		io_hint_publish_on(back, class, first, true, false);
 		KUNIT_EXPECT_EQ(test, io_hint_pending_on(first, class), 0);
 		KUNIT_EXPECT_EQ(test, io_hint_pending_anywhere(class), 0);
 
@@ -463,6 +615,59 @@ static void io_hint_publish_test(struct kunit *test)
 			users);
 }
 
+static void io_hint_test_nothing(void *unused)
+{
+}
+
+/*
+ * Who is woken: a CPU that says that it sleeps too deeply for the class, once.
+ *
+ * While the hints are in use, the idle path would change what it says.
+ */
+static void io_hint_wake_test(struct kunit *test)
+{
+	unsigned int first = cpumask_first(cpu_online_mask);
+	unsigned int other = cpumask_next(first, cpu_online_mask);
+	struct io_hint_cpu *hint = per_cpu_ptr(&io_hint_cpus, other);
+	u32 *too_deep = per_cpu_ptr(&cpuidle_io_hint_counts.too_deep, other);
+	static const struct {
+		unsigned int	by;
+		int		class;
+		bool		wake;
+		u32		before, after;
+	} steps[] = {
+		{ 0, 3, true,	0, 0 },
+		{ 0, 3, false,	BIT(3), BIT(3) },
+		{ 0, 2, true,	BIT(3) | BIT(5), BIT(3) | BIT(5) },
+		{ 0, 3, true,	BIT(3) | BIT(5), 0 },
+		{ 0, 5, true,	0, 0 },
+		{ 1, 3, true,	BIT(3), BIT(3) },
+	};
+	int i;
+
+	if (other >= nr_cpu_ids)
+		kunit_skip(test, "needs two CPUs online");
+	if (static_key_enabled(&cpuidle_io_hint_enabled))
+		kunit_skip(test, "the hints are in use");
+
+	for (i = 0; i < ARRAY_SIZE(steps); i++) {
+		unsigned long woken = READ_ONCE(hint->nr_woken);
+
+		WRITE_ONCE(*too_deep, steps[i].before);
+		io_hint_publish_on(steps[i].by ? other : first, steps[i].class,
+				   other, false, steps[i].wake);
+		io_hint_publish_on(first, steps[i].class, other, true, false);
+		/* Comes after what has been sent before. */
+		smp_call_function_single(other, io_hint_test_nothing, NULL, 1);
+		KUNIT_EXPECT_EQ_MSG(test, *too_deep, steps[i].after,
+				    "step %d", i);
+		KUNIT_EXPECT_EQ_MSG(test, READ_ONCE(hint->nr_woken) - woken,
+				    steps[i].before != steps[i].after,
+				    "step %d", i);
+	}
+	WRITE_ONCE(*too_deep, 0);
+}
+
 static int io_hint_test_pending;
 
 static int io_hint_test_is_pending(int i)
@@ -470,51 +675,63 @@ static int io_hint_test_is_pending(int i)
 	return i == io_hint_test_pending;
 }
 
+static int io_hint_test_find(const struct io_hint_class *classes, u64 limit_us,
+			     u64 timeout_ns, u64 hold_ns)
+{
+	struct io_hint_class want = {
+		.limit_ns = limit_us * IO_HINT_US,
+		.timeout_ns = timeout_ns,
+		.hold_ns = hold_ns,
+	};
+
+	return io_hint_find(classes, &want, io_hint_test_is_pending);
+}
+
 /* Which class new settings get: shared, free, never one with I/O in flight */
 static void io_hint_find_test(struct kunit *test)
 {
 	struct io_hint_class classes[CPUIDLE_IO_HINT_CLASSES] = {};
+	const u64 timeout = IO_HINT_TIMEOUT;
 	int i;
 
 	io_hint_test_pending = 0;
 	for (i = 1; i < CPUIDLE_IO_HINT_CLASSES; i++) {
-		KUNIT_EXPECT_EQ(test, io_hint_find(classes, i * IO_HINT_US, IO_HINT_TIMEOUT,
-						   io_hint_test_is_pending), i);
-		classes[i] = (struct io_hint_class){ i * IO_HINT_US, IO_HINT_TIMEOUT, 1 };
+		KUNIT_EXPECT_EQ(test, io_hint_test_find(classes, i, timeout, 7), i);
+		classes[i] = (struct io_hint_class){ i * IO_HINT_US, timeout, 7, 1 };
 	}
 
 	/* All are in use: others can only share. */
-	KUNIT_EXPECT_EQ(test, io_hint_find(classes, 99 * IO_HINT_US, IO_HINT_TIMEOUT,
-					   io_hint_test_is_pending), 0);
-	KUNIT_EXPECT_EQ(test, io_hint_find(classes, 3 * IO_HINT_US, IO_HINT_TIMEOUT,
-					   io_hint_test_is_pending), 3);
-	KUNIT_EXPECT_EQ(test, io_hint_find(classes, 3 * IO_HINT_US, IO_HINT_TIMEOUT + 1,
-					   io_hint_test_is_pending), 0);
+	KUNIT_EXPECT_EQ(test, io_hint_test_find(classes, 99, timeout, 7), 0);
+	KUNIT_EXPECT_EQ(test, io_hint_test_find(classes, 3, timeout, 7), 3);
+	KUNIT_EXPECT_EQ(test, io_hint_test_find(classes, 3, timeout + 1, 7), 0);
+	KUNIT_EXPECT_EQ(test, io_hint_test_find(classes, 3, timeout, 0), 0);
 
 	/* Given back with I/O in flight: for the same settings only. */
 	classes[5].users = 0;
 	io_hint_test_pending = 5;
-	KUNIT_EXPECT_EQ(test, io_hint_find(classes, 99 * IO_HINT_US, IO_HINT_TIMEOUT,
-					   io_hint_test_is_pending), 0);
-	KUNIT_EXPECT_EQ(test, io_hint_find(classes, 5 * IO_HINT_US, IO_HINT_TIMEOUT,
-					   io_hint_test_is_pending), 5);
+	KUNIT_EXPECT_EQ(test, io_hint_test_find(classes, 99, timeout, 7), 0);
+	KUNIT_EXPECT_EQ(test, io_hint_test_find(classes, 5, timeout, 7), 5);
 	io_hint_test_pending = 0;
-	KUNIT_EXPECT_EQ(test, io_hint_find(classes, 99 * IO_HINT_US, IO_HINT_TIMEOUT,
-					   io_hint_test_is_pending), 5);
+	KUNIT_EXPECT_EQ(test, io_hint_test_find(classes, 99, timeout, 7), 5);
 
-	KUNIT_EXPECT_EQ(test, cpuidle_io_hint_get((u64)S64_MAX + 1, 1), -EINVAL);
-	KUNIT_EXPECT_EQ(test, cpuidle_io_hint_get(1, 0), -EINVAL);
-	KUNIT_EXPECT_EQ(test, cpuidle_io_hint_get(1, (u64)S64_MAX + 1), -EINVAL);
+	KUNIT_EXPECT_EQ(test, cpuidle_io_hint_get((u64)S64_MAX + 1, 1, 0), -EINVAL);
+	KUNIT_EXPECT_EQ(test, cpuidle_io_hint_get(1, 0, 0), -EINVAL);
+	KUNIT_EXPECT_EQ(test, cpuidle_io_hint_get(1, (u64)S64_MAX + 1, 0), -EINVAL);
+	KUNIT_EXPECT_EQ(test, cpuidle_io_hint_get(1, 1, (u64)S64_MAX + 1), -EINVAL);
 }
 
 static struct kunit_case io_hint_test_cases[] = {
 	KUNIT_CASE_PARAM(io_hint_pending_test, io_hint_pending_gen_params),
 	KUNIT_CASE_PARAM(io_hint_expiry_test, io_hint_expiry_gen_params),
 	KUNIT_CASE_PARAM(io_hint_expiry_wrap_test, io_hint_expiry_gen_params),
+	KUNIT_CASE_PARAM(io_hint_hold_test, io_hint_hold_gen_params),
+	KUNIT_CASE_PARAM(io_hint_rush_test, io_hint_hold_gen_params),
 	KUNIT_CASE(io_hint_classes_test),
 	KUNIT_CASE(io_hint_clock_test),
 	KUNIT_CASE_PARAM(io_hint_bind_test, io_hint_bind_gen_params),
+	KUNIT_CASE_PARAM(io_hint_too_deep_test, io_hint_too_deep_gen_params),
 	KUNIT_CASE(io_hint_publish_test),
+	KUNIT_CASE(io_hint_wake_test),
 	KUNIT_CASE(io_hint_find_test),
 	{}
 };

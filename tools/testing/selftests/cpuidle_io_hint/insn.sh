@@ -7,6 +7,7 @@
 # For virtual time only, where one instruction is one nanosecond.  Needs
 # null_blk with configfs, set up to complete at once, and fio.
 
+ONE_CPU_WILL_DO=1
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -17,7 +18,7 @@ IOS=3000
 
 have_null_blk || skip_all "no null_blk with configfs"
 command -v fio > /dev/null || skip_all "no fio"
-null_blk insn irqmode=0 submit_queues=2 ||
+null_blk insn irqmode=0 submit_queues="$(nproc)" ||
 	ktap_exit_fail_msg "no null_blk device"
 limit=/sys/block/insn/queue/cpu_lat_limit_us
 log=$(mktemp)

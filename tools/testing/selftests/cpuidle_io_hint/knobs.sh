@@ -22,9 +22,9 @@ accepts() {
 	test_eq "$disk ${1##*/}: '$2' reads back" "$(cat "$1")" "${3:-$2}"
 }
 
-# Refused, with EINVAL, and neither knob of the disk has changed
+# Refused, with EINVAL, and no knob of the disk has changed
 refuses() {
-	before=$(cat "$limit" "$timeout")
+	before=$(cat "$limit" "$timeout" "$hold" "$wake")
 	set_knob "$1" "$2"
 	case $error in
 	*"nvalid argument"*)
@@ -36,7 +36,7 @@ refuses() {
 	case $error in
 	*"nvalid argument"*)
 		test_eq "$disk ${1##*/}: '$2' is refused" \
-			"$(cat "$limit" "$timeout")" "$before"
+			"$(cat "$limit" "$timeout" "$hold" "$wake")" "$before"
 		;;
 	*)
 		ktap_test_fail "$disk ${1##*/}: '$2' is refused"
@@ -47,16 +47,20 @@ refuses() {
 disks=$(disks)
 [ -n "$disks" ] || skip_all "no disk with a cpu_lat_limit_us"
 
-per_disk=52
+per_disk=79
 # shellcheck disable=SC2086 # one word a disk
 set -- $disks
-ktap_set_plan $(($# * per_disk + 5))
+ktap_set_plan $(($# * per_disk + 6))
 
 for disk in $disks; do
 	limit=/sys/block/$disk/queue/cpu_lat_limit_us
 	timeout=/sys/block/$disk/queue/cpu_lat_timeout_us
+	hold=/sys/block/$disk/queue/cpu_lat_hold_us
+	wake=/sys/block/$disk/queue/cpu_lat_wake
 	keep "$limit"
 	keep "$timeout"
+	keep "$hold"
+	keep "$wake"
 
 	for value in -1 0 1 10 100 1000000 2147483647 -1; do
 		accepts "$limit" "$value"
@@ -65,6 +69,13 @@ for disk in $disks; do
 	accepts "$limit" 007 7
 	for value in 1 3000 100000 2147483647 3000; do
 		accepts "$timeout" "$value"
+	done
+
+	for value in 1 6000 2147483647 0; do
+		accepts "$hold" "$value"
+	done
+	for value in 0 1; do
+		accepts "$wake" "$value"
 	done
 
 	accepts "$limit" 10
@@ -81,19 +92,27 @@ for disk in $disks; do
 		refuses "$timeout" "$value"
 	done
 
-	test_eq "$disk: limit outlives changes of the timeout" \
+	accepts "$hold" 4000
+	for value in '' ' ' abc -1 -3000 1e3 0.5 0x10 3000us '3000 ' \
+		     ' 3000' '1 2' 2147483648; do
+		refuses "$hold" "$value"
+	done
+	for value in '' 2 -1 on y '1 ' '0 1'; do
+		refuses "$wake" "$value"
+	done
+
+	test_eq "$disk: limit outlives changes of the others" \
 		"$(cat "$limit")" 10
 	accepts "$limit" -1
-	test_eq "$disk: timeout outlives turning it off" \
-		"$(cat "$timeout")" 2000
+	test_eq "$disk: the others outlive turning it off" \
+		"$(cat "$timeout" "$hold" | tr '\n' ' ')" "2000 4000 "
 
-	echo -1 > "$limit"
 done
 
 test_eq "no class is left in use" "$(wc -l < $HINT/classes)" 1
 
 if ! have_null_blk; then
-	for what in fill full unchanged free; do
+	for what in fill full shared split free; do
 		ktap_test_skip "classes $what: no null_blk with configfs"
 	done
 	ktap_finished
@@ -127,6 +146,10 @@ case $error in
 esac
 set_knob "$(knob $CLASSES)" 100
 test_eq "but can share one" "$(cat "$(knob $CLASSES)")" 100
+hold=/sys/block/classes0/queue/cpu_lat_hold_us
+set_knob "$hold" 5
+test_eq "not so with another hold time" "$(cat "$hold") ${error##*: }" \
+	"0 No space left on device"
 
 n=0
 while [ $n -le $CLASSES ]; do

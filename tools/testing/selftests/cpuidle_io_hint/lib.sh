@@ -3,8 +3,9 @@
 #
 # Shared by the tests of the pending-I/O hints; sourced, not run.
 #
-# Needs root, at least two CPUs, and a cpuidle driver with two states or more:
-# in a virtual machine, load test_modules/test_cpuidle.ko first.
+# Needs root, at least two CPUs, or one if ONE_CPU_WILL_DO is set, and a cpuidle
+# driver with two states or more: in a virtual machine, load
+# test_modules/test_cpuidle.ko first.
 
 set -eu
 
@@ -29,6 +30,7 @@ NULLB=/sys/kernel/config/nullb
 
 # The CPU that does the I/O in all tests
 CPU=1
+[ -z "${ONE_CPU_WILL_DO:-}" ] || [ -d $CPUS/cpu$CPU ] || CPU=0
 
 # What is to be done at the end, whatever happens: a list of commands, of which
 # the last one comes first
@@ -95,6 +97,28 @@ test_ge() {
 
 governors() {
 	cat $CPUS/cpuidle/available_governors
+}
+
+# Those that choose deep states also without the tick
+deep_governors() {
+	for governor in $(governors); do
+		case $governor in
+		menu|teo)
+			echo "$governor"
+			;;
+		esac
+	done
+}
+
+# $CPU is to sleep: move what can be moved elsewhere.
+move_tasks() {
+	for task in /proc/[0-9]*; do
+		task=${task#/proc/}
+		mask=$(taskset -p "$task" 2>/dev/null | sed 's/.* //')
+		if taskset -p 1 "$task" > /dev/null 2>&1; then
+			at_exit "taskset -p $mask $task > /dev/null 2>&1"
+		fi
+	done
 }
 
 # The disks that have the knobs

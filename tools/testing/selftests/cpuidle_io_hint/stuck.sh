@@ -21,24 +21,10 @@ TICK_US=10000
 need_deep $CPU $LIMIT_US
 [ -e "$module" ] || skip_all "no $module"
 
-# $CPU is to sleep: move what can be moved elsewhere.
-for task in /proc/[0-9]*; do
-	task=${task#/proc/}
-	mask=$(taskset -p "$task" 2>/dev/null | sed 's/.* //')
-	if taskset -p 1 "$task" > /dev/null 2>&1; then
-		at_exit "taskset -p $mask $task > /dev/null 2>&1"
-	fi
-done
+move_tasks
 
 # haltpoll and ladder choose no deep state without the tick.
-governors=
-for governor in $(governors); do
-	case $governor in
-	menu|teo)
-		governors="$governors $governor"
-		;;
-	esac
-done
+governors=$(deep_governors)
 # shellcheck disable=SC2086 # one word a governor
 set -- $governors
 ktap_set_plan $(($# * 6))
