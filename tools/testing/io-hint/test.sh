@@ -69,6 +69,7 @@ guest() {
 		return
 	fi
 	for test in $tests; do
+		[ "${test%%:*}" != lab ] || continue
 		count "$what ${test%%:*}" "$dir/${test%%:*}.ktap"
 	done
 	# Whatever else happened: nothing may have gone wrong in the kernel.
@@ -99,9 +100,11 @@ test_kernel() {
 	count "$version apply and unapply" "$out/$version/apply.ktap"
 
 	modules=$("$here/modules.sh" "$version")
+	lab=$("$here/modules.sh" -d "$here/lab_modules" "$version")
 	initramfs=$BUILD/test-$version.cpio.gz
 	set -- -f "$here/guest-init:/init" -f "$here/test-guest:/run" \
-		-f "$modules/test_cpuidle.ko:/test_cpuidle.ko"
+		-f "$modules/test_cpuidle.ko:/test_cpuidle.ko" \
+		-f "$lab/lab_blk.ko:/lab_blk.ko"
 	dest=/selftests/cpuidle_io_hint
 	for file in "$selftests"/*.sh "$selftests"/*.awk; do
 		set -- "$@" -f "$file:$dest/${file##*/}"
@@ -117,17 +120,36 @@ test_kernel() {
 			cpuidle_io_hint
 	fi
 	guest one-queue remote:nvme0n1 -q 1 -l 300000
-	guest virtual-time "cap:null_blk expiry stuck balance insn" -v
-	guest boot-defaults defaults:20:5000:teo -v -c \
+	guest virtual-time "cap:null_blk expiry stuck balance" -v
+	# Interrupts on another CPU, on this one, and a slow disk
+	lab=lab:service_us=80+80+8000:queues=1+0+0:irq_cpu=3+-1+-1:device_cpu=2
+	guest lab "$lab wake:lab0 limits:lab1:lab2" -v -p 4 \
+		-c lab.states=C1:1:1,C1E:4:4,C3:60:150,C6:170:600
+	for cpus in 1 2 4 8; do
+		guest "$cpus-cpus" "insn far" -v -p $cpus
+	done
+	check "$version: instructions per request with 1, 2, 4 and 8 CPUs" \
+		same_insn "$out/$version"/*-cpus/insn.ktap
+	guest boot-defaults defaults:20:5000:600:teo -v -c \
 		"blk_cpu_lat.limit_us=20 blk_cpu_lat.timeout_us=5000 \
-cpuidle.governor=teo"
+blk_cpu_lat.hold_us=600 cpuidle.governor=teo"
 	guest bad-defaults defaults -v -c \
-		"blk_cpu_lat.limit_us=-2 blk_cpu_lat.timeout_us=3ms"
+		"blk_cpu_lat.limit_us=-2 blk_cpu_lat.timeout_us=3ms \
+blk_cpu_lat.hold_us=-1"
 	check "$version: bad defaults are reported" grep -q \
 		"invalid for parameter .blk_cpu_lat.limit_us" \
 		"$out/$version/bad-defaults/dmesg"
 	check "$version: the benchmark repeats itself" \
 		"$here/bench.sh" -t -1 "$version"
+}
+
+# same_insn KTAP...: does the limit add the same to a request in all of them?
+same_insn() {
+	grep -H 'median of a read' "$@"
+	[ "$(sed -n 's/.* \([0-9]*\) ns off, \([0-9]*\) ns on.*/\2 - \1/p' \
+		"$@" | while read -r sum; do
+			echo $((sum))
+		done | sort -u | wc -l)" = 1 ]
 }
 
 # The scripts, including those that have no suffix
