@@ -6,8 +6,8 @@
 # A key is KERNEL,GOVERNOR,MACHINE,DEVICE,WORKLOAD,VARIANT.
 
 BEGIN {
-	nr_variants = split("unpatched off nodeep dma_latency pmqos hint10",
-		variants, " ")
+	nr_variants = split("unpatched off nodeep dma_latency pmqos hint10 " \
+		"hint10_hold", variants, " ")
 	nr_governors = split("menu teo", governors, " ")
 }
 

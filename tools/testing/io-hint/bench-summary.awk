@@ -84,16 +84,25 @@ function details(kernel, workload, text,	g, v, k) {
 	}
 }
 
-# All workloads and variants, one line each: mean latency and deep idle
-function matrix(kernel, governor,	i, v, k, any, parts, group, width) {
-	for (v = 1; v <= nr_variants; v++)
-		width[v] = length(variants[v]) > 7 ? length(variants[v]) + 1 : 9
+# All workloads and variants, one line each: mean latency and deep idle.  Names
+# of variants are split at the underscore.
+function matrix(kernel, governor,	i, v, k, any, parts, group, width,
+		over, under, at) {
+	for (v = 1; v <= nr_variants; v++) {
+		at = index(variants[v], "_")
+		over[v] = at ? substr(variants[v], 1, at - 1) : ""
+		under[v] = at ? substr(variants[v], at) : variants[v]
+		width[v] = length(under[v]) > 7 ? length(under[v]) + 1 : 8
+	}
 
 	title("Mean latency in us, and deep idle in % of the time; medians; " \
 		"lab (virtual\ntime), Linux " kernel ", " governor)
 	printf "%-20s", ""
 	for (v = 1; v <= nr_variants; v++)
-		printf "%*s", width[v], variants[v]
+		printf "%*s", width[v], over[v]
+	printf "\n%-20s", ""
+	for (v = 1; v <= nr_variants; v++)
+		printf "%*s", width[v], under[v]
 	printf "\n"
 	for (i = 1; i <= nr_cases; i++) {
 		any = 0
@@ -183,6 +192,22 @@ function targets(kernel, governor,	w, i, n, names, a, b, k, ratio) {
 			target("off: at most 8 instructions over unpatched",
 				a <= 8, a)
 		}
+	}
+	k = icx(kernel, governor, "remote_irq", "hint10")
+	if (k in seeds) {
+		a = median(k, "lat_mean_us")
+		target("remote_irq: mean at most 200 us", a <= 200,
+			sprintf("%.1f", a))
+		a = median(k, "wakes")
+		b = median(k, "ios")
+		target("remote_irq: woken at most once per read", a <= b,
+			sprintf("%d, %d", a, b))
+		k = icx(kernel, governor, "remote_irq", "hint10_hold")
+		a = median(k, "lat_mean_us")
+		b = median(icx(kernel, governor, "remote_irq", "nodeep"),
+			"lat_mean_us")
+		target("remote_irq, hold: mean at most 5 % over nodeep",
+			a <= b * 1.05, sprintf("%.1f, %.1f", a, b))
 	}
 	k = icx(kernel, governor, "cyclictest_other", "hint10")
 	if (k in seeds) {

@@ -13,7 +13,7 @@ load plots.'names.gp'
 file(kernel, governor, variant, kind) = \
 	plots.kernel.','.governor.','.variant.'.'.kind
 
-colours = '#777777 #000000 #0072b2 #56b4e9 #e69f00 #d55e00'
+colours = '#777777 #000000 #0072b2 #56b4e9 #e69f00 #d55e00 #009e73'
 rows = words(kernels)
 columns = words(governors)
 set terminal pngcairo size 640 * columns, 60 + 340 * rows font 'sans,10'

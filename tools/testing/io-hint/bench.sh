@@ -55,7 +55,7 @@ done
 
 # What is run.  insn comes first on each device: other rows refer to it.
 
-variants=off+nodeep+dma_latency+pmqos+hint10
+variants=off+nodeep+dma_latency+pmqos+hint10+hint10_hold
 governors=menu+teo
 if [ -n "$quick" ]; then
 	: "${seeds:=1 2}"
