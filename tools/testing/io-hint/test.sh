@@ -69,7 +69,9 @@ guest() {
 		return
 	fi
 	for test in $tests; do
-		[ "${test%%:*}" != lab ] || continue
+		case $test in
+		lab_*)	continue ;;
+		esac
 		count "$what ${test%%:*}" "$dir/${test%%:*}.ktap"
 	done
 	# Whatever else happened: nothing may have gone wrong in the kernel.
@@ -104,7 +106,8 @@ test_kernel() {
 	initramfs=$BUILD/test-$version.cpio.gz
 	set -- -f "$here/guest-init:/init" -f "$here/test-guest:/run" \
 		-f "$modules/test_cpuidle.ko:/test_cpuidle.ko" \
-		-f "$lab/lab_blk.ko:/lab_blk.ko"
+		-f "$lab/lab_blk.ko:/lab_blk.ko" \
+		-f "$lab/lab_haltpoll.ko:/lab_haltpoll.ko"
 	dest=/selftests/cpuidle_io_hint
 	for file in "$selftests"/*.sh "$selftests"/*.awk; do
 		set -- "$@" -f "$file:$dest/${file##*/}"
@@ -120,9 +123,16 @@ test_kernel() {
 			cpuidle_io_hint
 	fi
 	guest one-queue remote:nvme0n1 -q 1 -l 300000
-	guest virtual-time "cap:null_blk expiry stuck balance" -v
+	haltpoll=$(awk '
+		$3 == "haltpoll_governor" { governor = $1 }
+		$3 == "cpuidle_register_governor" { registration = $1 }
+		END { print "lab_haltpoll:governor=0x" governor \
+			":registration=0x" registration }' \
+		"$BUILD/$version-patched/System.map")
+	guest virtual-time "$haltpoll cap:null_blk expiry stuck balance switch" \
+		-v
 	# Interrupts on another CPU, on this one, and a slow disk
-	lab=lab:service_us=80+80+8000:queues=1+0+0:irq_cpu=3+-1+-1:device_cpu=2
+	lab=lab_blk:service_us=80+80+8000:queues=1+0+0:irq_cpu=3+-1+-1:device_cpu=2
 	guest lab "$lab wake:lab0 limits:lab1:lab2" -v -p 4 \
 		-c lab.states=C1:1:1,C1E:4:4,C3:60:150,C6:170:600
 	for cpus in 1 2 4 8; do
