@@ -17,9 +17,9 @@
  *    drivers.  As long as T is not known, S stands in for it; with drivers that
  *    end requests by other means, for good.
  *
- *    Requests that are cancelled, or found by polling after a timeout, pass
- *    there too, on a CPU that is not T.  The next interrupt puts that right;
- *    meanwhile the hint is on the wrong CPU.
+ *    Requests pass there, too, that a worker or some other task completes: of
+ *    loop, nbd and nvme-tcp always, of others when they are cancelled or found
+ *    after a timeout.  Nothing is learned from these.
  *
  * 3. blk_mq_start_request() publishes for S and T, once if they are the same,
  *    and leaves a mark in the request: the class and T as they are now, as
@@ -52,17 +52,14 @@
 #include <linux/limits.h>
 #include <linux/moduleparam.h>
 #include <linux/mutex.h>
+#include <linux/preempt.h>
+#include <linux/printk.h>
+#include <linux/sched.h>
 #include <linux/string.h>
 #include <linux/sysfs.h>
 
 #include "blk.h"
 #include "blk-cpu-lat.h"
-
-/*
- * A mark, in a software queue or in a request, is 0 if there is none, or T + 1,
- * with this bit set if S is another CPU: then both have a hint.
- */
-#define BLK_CPU_LAT_BOTH	BIT(15)
 
 DEFINE_STATIC_KEY_FALSE(blk_cpu_lat_enabled);
 
@@ -119,6 +116,11 @@ void __blk_cpu_lat_learn(struct request *rq)
 
 	BUILD_BUG_ON(NR_CPUS >= BLK_CPU_LAT_BOTH);
 
+	/* The threads that are left are those of interrupts. */
+	if (in_task() &&
+	    (current->flags & (PF_KTHREAD | PF_WQ_WORKER)) != PF_KTHREAD)
+		return;
+
 	if (irq_cpu != ctx->cpu)
 		mark |= BLK_CPU_LAT_BOTH;
 	if (READ_ONCE(ctx->cpu_lat_mark) != mark)
@@ -140,7 +142,7 @@ enum {
 static const int blk_cpu_lat_min[BLK_CPU_LAT_NR_US] = { -1, 1, 0 };
 static int blk_cpu_lat_default[BLK_CPU_LAT_NR_US] = { -1, 3000, 0 };
 
-/* One decimal number and at most a newline; changes nothing on error. */
+/* One decimal number, as for kstrtoint(); changes nothing on error. */
 static int blk_cpu_lat_parse(const char *str, size_t len, int min, int max,
 			     int *val)
 {
@@ -249,6 +251,7 @@ void blk_cpu_lat_init_queue(struct request_queue *q)
 
 	mutex_lock(&blk_cpu_lat_mutex);
 	if (blk_cpu_lat_set(q, blk_cpu_lat_default)) {
+		pr_warn_once("blk_cpu_lat: too many different settings in use, no limit for new disks\n");
 		memcpy(off, blk_cpu_lat_default, sizeof(off));
 		off[BLK_CPU_LAT_LIMIT] = -1;
 		blk_cpu_lat_set(q, off);

@@ -2,6 +2,7 @@
 #ifndef _BLK_CPU_LAT_H
 #define _BLK_CPU_LAT_H
 
+#include <linux/bits.h>
 #include <linux/blk-mq.h>
 #include <linux/cpuidle_io_hint.h>
 #include <linux/jump_label.h>
@@ -13,21 +14,30 @@ struct gendisk;
 
 #ifdef CONFIG_BLK_CPU_LAT
 
+/*
+ * A mark, in a software queue or in a request, is 0 if there is none, or T + 1,
+ * with this bit set if S is another CPU: then both have a hint.
+ */
+#define BLK_CPU_LAT_BOTH	BIT(15)
+
 DECLARE_STATIC_KEY_FALSE(blk_cpu_lat_enabled);
 
 void blk_cpu_lat_init_queue(struct request_queue *q);
 void blk_cpu_lat_exit_queue(struct request_queue *q);
 
-/* The attributes; the store functions return -EINVAL or -ENOSPC on error. */
-#define BLK_CPU_LAT_ATTR(_name)						\
-ssize_t blk_cpu_lat_##_name##_show(struct gendisk *disk, char *page);	\
-ssize_t blk_cpu_lat_##_name##_store(struct gendisk *disk,		\
-				    const char *page, size_t count)
-
-BLK_CPU_LAT_ATTR(limit);
-BLK_CPU_LAT_ATTR(timeout);
-BLK_CPU_LAT_ATTR(hold);
-BLK_CPU_LAT_ATTR(wake);
+/* The attributes; to store returns -EINVAL or -ENOSPC on error. */
+ssize_t blk_cpu_lat_limit_show(struct gendisk *disk, char *page);
+ssize_t blk_cpu_lat_limit_store(struct gendisk *disk, const char *page,
+				size_t count);
+ssize_t blk_cpu_lat_timeout_show(struct gendisk *disk, char *page);
+ssize_t blk_cpu_lat_timeout_store(struct gendisk *disk, const char *page,
+				  size_t count);
+ssize_t blk_cpu_lat_hold_show(struct gendisk *disk, char *page);
+ssize_t blk_cpu_lat_hold_store(struct gendisk *disk, const char *page,
+			       size_t count);
+ssize_t blk_cpu_lat_wake_show(struct gendisk *disk, char *page);
+ssize_t blk_cpu_lat_wake_store(struct gendisk *disk, const char *page,
+			       size_t count);
 
 void __blk_cpu_lat_publish(struct request *rq, unsigned int class);
 void __blk_cpu_lat_withdraw(struct request *rq);
@@ -91,9 +101,10 @@ static __always_inline void blk_cpu_lat_withdraw(struct request *rq)
  */
 static __always_inline void blk_cpu_lat_learn(struct request *rq)
 {
+	u16 mark = rq->cpu_lat_mark;
+
 	if (static_branch_unlikely(&blk_cpu_lat_enabled) &&
-	    rq->cpu_lat_mark != (u16)(raw_smp_processor_id() + 1) &&
-	    rq->cpu_lat_mark)
+	    (mark & ~BLK_CPU_LAT_BOTH) != raw_smp_processor_id() + 1 && mark)
 		__blk_cpu_lat_learn(rq);
 }
 

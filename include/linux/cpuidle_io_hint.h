@@ -51,7 +51,8 @@ struct cpuidle_driver;
  * @far_published: hints published by other CPUs for this one, by class
  * @far_withdrawn: hints withdrawn by other CPUs for this one, by class
  * @too_deep: bitmask of the classes that allow no state as deep as the one that
- *	      this CPU sleeps in; 0 while it is awake, or once it is being woken
+ *	      this CPU sleeps in; or, once it is being woken, the class for which it
+ *	      is, from bit 16 on; 0 while it is awake
  *
  * The first four only ever grow, and wrap.  A hint published by one CPU may be
  * withdrawn by another: only the sums mean something.  What is pending is the
@@ -120,7 +121,7 @@ static inline void cpuidle_io_hint_publish(unsigned int class, unsigned int cpu,
 	} else {
 		atomic_inc(&counts->far_published[class]);
 		if (wake) {
-			/* Pairs with smp_mb() in io_hint_going_deep(). */
+			/* Pairs with smp_mb() in io_hint_look_again(). */
 			smp_mb__after_atomic();
 			if (READ_ONCE(counts->too_deep) & BIT(class))
 				__cpuidle_io_hint_wake(class, cpu);
@@ -151,7 +152,7 @@ s64 __cpuidle_io_hint_cap(s64 latency_req_ns);
 int __cpuidle_io_hint_selected(struct cpuidle_driver *drv,
 			       struct cpuidle_device *dev, int index,
 			       bool *stop_tick);
-bool __cpuidle_io_hint_capped(struct cpuidle_device *dev);
+bool __cpuidle_io_hint_idle_end(struct cpuidle_device *dev);
 
 /**
  * cpuidle_io_hint_cap - Apply the pending hints of this CPU to a latency limit.
@@ -190,17 +191,20 @@ static inline int cpuidle_io_hint_selected(struct cpuidle_driver *drv,
 }
 
 /**
- * cpuidle_io_hint_capped - Did a hint limit the idle period that just ended?
+ * cpuidle_io_hint_idle_end - An idle period has ended.
  * @dev: The cpuidle device of this CPU.
  *
- * Called on the CPU that was idle, from the idle task.
+ * Called on the CPU that was idle, from the idle task, whatever has woken it.
+ * From here on nobody needs to wake it.
  *
- * Return: %true if a governor that predicts is not to learn from it.
+ * Return: %true if a hint has limited the state, or cut the period short, so that
+ * a governor that predicts is not to learn from it.
  */
-static inline bool cpuidle_io_hint_capped(struct cpuidle_device *dev)
+static inline bool cpuidle_io_hint_idle_end(struct cpuidle_device *dev)
 {
-	return static_branch_unlikely(&cpuidle_io_hint_enabled) &&
-	       __cpuidle_io_hint_capped(dev);
+	if (static_branch_unlikely(&cpuidle_io_hint_enabled))
+		return __cpuidle_io_hint_idle_end(dev);
+	return false;
 }
 
 #else /* !CONFIG_CPU_IDLE_IO_HINT */
@@ -230,7 +234,7 @@ static inline int cpuidle_io_hint_selected(struct cpuidle_driver *drv,
 	return index;
 }
 
-static inline bool cpuidle_io_hint_capped(struct cpuidle_device *dev)
+static inline bool cpuidle_io_hint_idle_end(struct cpuidle_device *dev)
 {
 	return false;
 }

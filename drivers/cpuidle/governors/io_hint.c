@@ -42,7 +42,8 @@
  *
  * 6. For step 5 to happen, the CPU must wake up.  While a hint binds, the tick
  *    is kept; if it has been stopped before, a timer is set to the expiry, and
- *    cancelled when the CPU wakes up for something else.
+ *    cancelled when the CPU wakes up for something else.  What is held ends
+ *    without an interrupt: there the timer is set also if the tick were late.
  *
  * 7. Governors that predict do not learn from idle periods whose state a hint
  *    has limited.  It was not their choice, and the short waits would make
@@ -55,24 +56,28 @@
  *    and finds the hint: it pays the exit latency while the device works.  It
  *    is woken once: the first to find it asleep clears what it said.
  *
- * 9. If it was woken before it had slept for the target residency of the state,
- *    I/O comes faster than that state pays.  From then on hints are held on that
- *    CPU for the target residency, as in step 5, until this has passed without
- *    I/O.  So of reads one after the other only the first two wake it.
+ * 9. If it has slept for less than the target residency of the shallowest state
+ *    that the class rules out, I/O comes faster than any such state pays.  From
+ *    then on that class is held on that CPU for so long, as in step 5, but not
+ *    longer than its timeout, until this has passed without I/O.  Of reads one
+ *    after the other only the first two wake the CPU.  Nor does a governor learn
+ *    from a sleep that was cut short like this.
  *
  * What it costs: one increment of a local counter per I/O and direction; all
  * the rest is done by CPUs that have nothing else to do, and only they read a
- * clock, if something is pending.  While no class is in use, both sides are
+ * clock, if something is pending or held.  While no class is in use, both sides are
  * patched out.  While one is, every CPU that goes idle reads its counters, and
  * once more before a state that is too deep for some class.  Where the I/O
- * interrupts another CPU, its counters are written there, and step 8 reads one
- * more cache line of that CPU, which is written once per deep sleep.
+ * interrupts another CPU, its counters are written there, in one cache line for
+ * all classes and whoever publishes; and step 8 reads one more cache line of that
+ * CPU, which is written once per deep sleep.
  *
  * Why not PM QoS?  A request there takes a mutex and a global lock, notifies,
  * and has no end: it is made for requirements that last, not for a million
  * changes a second, and a limit that outlasts the I/O costs all deep idle of
  * the CPU.  Here the limit goes with the completion, and the deep state is back
- * in the next idle period.
+ * in the next idle period, unless a publisher wants it otherwise or step 9 finds
+ * that it would not pay.
  *
  * What it does not do: CPUs in play_idle(), in suspend-to-idle or without a
  * governor are not held back, nor woken; nor are states that somebody else
@@ -81,10 +86,12 @@
 
 #include <linux/bitops.h>
 #include <linux/bits.h>
+#include <linux/build_bug.h>
 #include <linux/cpuidle.h>
 #include <linux/cpuidle_io_hint.h>
 #include <linux/hrtimer.h>
 #include <linux/init.h>
+#include <linux/jiffies.h>
 #include <linux/minmax.h>
 #include <linux/percpu.h>
 #include <linux/sched/clock.h>
@@ -101,6 +108,10 @@ EXPORT_PER_CPU_SYMBOL_GPL(cpuidle_io_hint_counts);
 DEFINE_STATIC_KEY_FALSE(cpuidle_io_hint_enabled);
 
 DEFINE_PER_CPU(struct io_hint_cpu, io_hint_cpus);
+
+/* In too_deep: whose class has woken the CPU, above for which it can be woken */
+#define IO_HINT_WOKEN_SHIFT	16
+static_assert(CPUIDLE_IO_HINT_CLASSES <= IO_HINT_WOKEN_SHIFT);
 
 /*
  * I/O of class @i that is pending in @counts, and by way of @activity a number
@@ -147,7 +158,7 @@ static void io_hint_expired(struct io_hint_cpu *hint, u64 limit_ns,
  * If exactly 2^32 I/Os, or a multiple, start or end between two looks that find
  * some pending, the second takes them for none, and the hint can expire too
  * early.  The next I/O corrects that.  A class with a hold time that takes the
- * place of one without may be held once before there is any I/O.
+ * place of another one may be held once before there is any I/O.
  */
 static s64 io_hint_limit(struct io_hint_cpu *hint,
 			 const struct cpuidle_io_hint_counts *counts,
@@ -161,21 +172,23 @@ static s64 io_hint_limit(struct io_hint_cpu *hint,
 
 	for_each_set_bit(i, &active, CPUIDLE_IO_HINT_CLASSES) {
 		u64 limit_ns = READ_ONCE(classes[i].limit_ns);
+		u64 span = READ_ONCE(classes[i].timeout_ns);
 		u32 activity;
 		int pending;
-		u64 span;
 
 		pending = io_hint_pending(counts, i, &activity);
-		if (pending > 0)
-			span = READ_ONCE(classes[i].timeout_ns);
-		else
+		if (pending <= 0)
 			span = max(READ_ONCE(classes[i].hold_ns),
-				   hint->rush_ns);
-		if (!span)
-			continue;
+				   min(hint->rush_ns[i], span));
 
 		if (hint->seen[i] == activity && hint->expired & BIT(i))
 			continue;
+
+		if (!span) {
+			hint->seen[i] = activity;
+			hint->expired |= BIT(i);
+			continue;
+		}
 
 		if (!timed) {
 			now = clock();
@@ -191,6 +204,7 @@ static s64 io_hint_limit(struct io_hint_cpu *hint,
 		age = now - hint->since[i];
 		if (age >= span) {
 			hint->expired |= BIT(i);
+			hint->rush_ns[i] = 0;
 			if (pending > 0)
 				io_hint_expired(hint, limit_ns, span, pending);
 			continue;
@@ -198,6 +212,7 @@ static s64 io_hint_limit(struct io_hint_cpu *hint,
 
 		if ((s64)limit_ns < limit) {
 			limit = limit_ns;
+			hint->held = pending <= 0;
 			hint->age_ns = age;
 			*left = span - age;
 		}
@@ -289,11 +304,10 @@ static void io_hint_binds(struct io_hint_cpu *hint, s64 limit_ns, u64 left)
 	hint->limit_ns = limit_ns;
 
 	/*
-	 * Now rather than after the selection, as governors and the nohz code
-	 * are about to look for the next timer.  This timer's clock is not the
-	 * one that @left was measured by: if it is early, it is set again.
+	 * This timer's clock is not the one that @left was measured by: if it
+	 * is early, it is set again.
 	 */
-	if (tick_nohz_tick_stopped())
+	if (tick_nohz_tick_stopped() || (hint->held && left < TICK_NSEC))
 		hrtimer_start(&hint->timer, ns_to_ktime(left),
 			      HRTIMER_MODE_REL_PINNED_HARD);
 }
@@ -321,6 +335,7 @@ s64 __cpuidle_io_hint_cap(s64 latency_req_ns)
 	if (limit >= latency_req_ns)
 		return latency_req_ns;
 
+	/* Now, as governors and the nohz code are about to look for timers. */
 	io_hint_binds(hint, limit, left);
 	return limit;
 }
@@ -339,25 +354,27 @@ s64 __cpuidle_io_hint_cap(s64 latency_req_ns)
  * That is store buffering with full barriers ("SB+fencembonceonces" in
  * tools/memory-model/litmus-tests/): not both reads can miss what the other CPU
  * has written.  So either this CPU sees the hint here, or the other one sees
- * that it has to interrupt it, or both.  An interrupt from here on ends the
- * sleep, also if it comes before that has begun.
+ * that it has to wake it, or both.  An interrupt from here on ends the sleep, also
+ * if it comes before that has begun; and so does TIF_NEED_RESCHED, which is set
+ * instead of one where the CPU polls for it.
  *
- * Return: @index, or a state that the hints allow.
+ * Return: @index, or a state that the hints allow.  Then @limit and @left are
+ * those of the hint that has come up.
  */
-static int io_hint_going_deep(struct io_hint_cpu *hint,
+static int io_hint_look_again(struct io_hint_cpu *hint,
+			      struct cpuidle_io_hint_counts *counts,
+			      const struct io_hint_class *classes,
+			      unsigned long active, u64 (*clock)(void),
 			      const struct cpuidle_driver *drv,
-			      const struct cpuidle_device *dev, int index)
+			      const struct cpuidle_device *dev, int index,
+			      s64 *limit, u64 *left)
 {
-	struct cpuidle_io_hint_counts *counts =
-		this_cpu_ptr(&cpuidle_io_hint_counts);
-	s64 limit, exit_ns = drv->states[index].exit_latency_ns;
-	unsigned long active;
+	s64 exit_ns = drv->states[index].exit_latency_ns;
 	u32 too_deep;
-	u64 left;
 
-	/* Pairs with the release in cpuidle_io_hint_get(). */
-	active = smp_load_acquire(&io_hint_active);
-	too_deep = io_hint_too_deep(drv, dev, io_hint_classes, active, index);
+	too_deep = io_hint_too_deep(drv, dev, classes, active, index);
+	hint->deep_ns = too_deep ? exit_ns : 0;
+	/* Anything else there is left from when the key was turned off. */
 	if (READ_ONCE(counts->too_deep) != too_deep)
 		WRITE_ONCE(counts->too_deep, too_deep);
 	if (!too_deep)
@@ -365,27 +382,66 @@ static int io_hint_going_deep(struct io_hint_cpu *hint,
 
 	/* Pairs with smp_mb__after_atomic() in cpuidle_io_hint_publish(). */
 	smp_mb();
-	limit = io_hint_limit(hint, counts, io_hint_classes, active,
-			      local_clock, &left);
-	limit = io_hint_bind(drv, dev, limit, exit_ns);
-	if (limit < exit_ns) {
-		/* There is one: the limit has been raised to it, if need be. */
-		while (dev->states_usage[index].disable ||
-		       drv->states[index].exit_latency_ns > limit)
-			index--;
+	*limit = io_hint_limit(hint, counts, classes, active, clock, left);
+	*limit = io_hint_bind(drv, dev, *limit, exit_ns);
+	if (*limit >= exit_ns)
+		return index;
 
-		io_hint_binds(hint, limit, left);
-		WRITE_ONCE(counts->too_deep,
-			   io_hint_too_deep(drv, dev, io_hint_classes, active,
-					    index));
-	}
+	/* There is one: the limit has been raised to it, if need be. */
+	while (index > 0 && (dev->states_usage[index].disable ||
+			     drv->states[index].exit_latency_ns > *limit))
+		index--;
 
-	/* Step 9: it sleeps, so the rush is over, if there was one. */
-	hint->deep_ns = drv->states[index].target_residency_ns;
-	hint->rush_ns = 0;
-	WRITE_ONCE(hint->woken, false);
+	too_deep = io_hint_too_deep(drv, dev, classes, active, index);
+	hint->deep_ns = too_deep ? drv->states[index].exit_latency_ns : 0;
+	WRITE_ONCE(counts->too_deep, too_deep);
 
 	return index;
+}
+
+/*
+ * Step 9, on the CPU that has slept: was it woken by a publisher, and after less
+ * time than any state pays that its class rules out?
+ *
+ * That is seen from what the publisher leaves in too_deep.  The call that it sends
+ * may be run only later, if the CPU polls on its thread flags.
+ */
+static bool io_hint_cut_short(struct io_hint_cpu *hint,
+			      struct cpuidle_io_hint_counts *counts,
+			      const struct io_hint_class *classes,
+			      const struct cpuidle_driver *drv,
+			      const struct cpuidle_device *dev)
+{
+	s64 slept_ns = dev->last_residency_ns - hint->deep_ns;
+	u32 woken_for;
+	int class, i;
+
+	if (!hint->deep_ns)
+		return false;
+
+	/* Who is late to see this wakes a CPU that is awake: once. */
+	woken_for = READ_ONCE(counts->too_deep) >> IO_HINT_WOKEN_SHIFT;
+	WRITE_ONCE(counts->too_deep, 0);
+	hint->deep_ns = 0;
+	if (!woken_for)
+		return false;
+
+	class = __ffs(woken_for);
+	for (i = 0; i < drv->state_count; i++) {
+		const struct cpuidle_state *s = &drv->states[i];
+
+		if (!io_hint_usable(drv, dev, i) ||
+		    !io_hint_too_deep(drv, dev, classes, BIT(class), i))
+			continue;
+
+		if (slept_ns >= s->target_residency_ns)
+			return false;
+
+		hint->rush_ns[class] = s->target_residency_ns;
+		return true;
+	}
+
+	return false;
 }
 
 int __cpuidle_io_hint_selected(struct cpuidle_driver *drv,
@@ -393,8 +449,24 @@ int __cpuidle_io_hint_selected(struct cpuidle_driver *drv,
 			       bool *stop_tick)
 {
 	struct io_hint_cpu *hint = this_cpu_ptr(&io_hint_cpus);
+	unsigned long active;
+	ktime_t next_tick;
+	int selected = index;
+	s64 limit;
+	u64 left;
 
-	index = io_hint_going_deep(hint, drv, dev, index);
+	/* Pairs with the release in cpuidle_io_hint_get(). */
+	active = smp_load_acquire(&io_hint_active);
+	index = io_hint_look_again(hint, this_cpu_ptr(&cpuidle_io_hint_counts),
+				   io_hint_classes, active, local_clock, drv,
+				   dev, selected, &limit, &left);
+	if (index != selected) {
+		io_hint_binds(hint, limit, left);
+		/* If it set its timer: that is not in what was found before. */
+		if (tick_nohz_tick_stopped())
+			tick_nohz_get_sleep_length(&next_tick);
+	}
+
 	if (!hint->capped)
 		return index;
 
@@ -411,24 +483,19 @@ int __cpuidle_io_hint_selected(struct cpuidle_driver *drv,
 
 /*
  * If the key has been turned on or off since the selection, one idle period too
- * many is learned from or not, and a timer may be left to fire: once.
+ * many is learned from or not, a timer may be left to fire, and the CPU may be
+ * woken when it is not asleep: once each.
  */
-bool __cpuidle_io_hint_capped(struct cpuidle_device *dev)
+bool __cpuidle_io_hint_idle_end(struct cpuidle_device *dev)
 {
 	struct io_hint_cpu *hint = this_cpu_ptr(&io_hint_cpus);
+	bool cut_short;
 
-	/* Whoever is late to see this interrupts a CPU that is awake: once. */
-	if (__this_cpu_read(cpuidle_io_hint_counts.too_deep))
-		WRITE_ONCE(*this_cpu_ptr(&cpuidle_io_hint_counts.too_deep), 0);
-
-	/* Step 9 */
-	if (READ_ONCE(hint->woken)) {
-		WRITE_ONCE(hint->woken, false);
-		if (dev->last_residency_ns < hint->deep_ns)
-			hint->rush_ns = hint->deep_ns;
-	}
-
-	if (!hint->capped)
+	cut_short = io_hint_cut_short(hint,
+				      this_cpu_ptr(&cpuidle_io_hint_counts),
+				      io_hint_classes,
+				      cpuidle_get_cpu_driver(dev), dev);
+	if (!hint->capped && !cut_short)
 		return false;
 
 	if (hrtimer_is_queued(&hint->timer))
@@ -446,8 +513,9 @@ static void io_hint_woken(void *unused)
 {
 	struct io_hint_cpu *hint = this_cpu_ptr(&io_hint_cpus);
 
-	WRITE_ONCE(hint->woken, true);
 	WRITE_ONCE(hint->nr_woken, hint->nr_woken + 1);
+	/* Pairs with atomic_xchg() in __cpuidle_io_hint_wake(). */
+	atomic_set_release(&hint->waking, 0);
 }
 
 /**
@@ -457,24 +525,35 @@ static void io_hint_woken(void *unused)
  *
  * Called with preemption disabled, from any context but NMI.
  *
- * A call rather than a reschedule interrupt: it does not make the scheduler look
- * for tasks, and is not sent either if the CPU polls on its thread flags.
+ * A call rather than a reschedule interrupt, which would make the scheduler look
+ * for tasks.  Where the CPU polls on its thread flags it is not sent either: then
+ * the flag is set that it polls for, and the call is run when the idle loop ends.
  */
 void __cpuidle_io_hint_wake(unsigned int class, unsigned int cpu)
 {
 	u32 *too_deep = per_cpu_ptr(&cpuidle_io_hint_counts.too_deep, cpu);
+	struct io_hint_cpu *hint = per_cpu_ptr(&io_hint_cpus, cpu);
 	u32 classes = READ_ONCE(*too_deep);
 
 	/* One of those who find it asleep wakes it. */
 	do {
 		if (!(classes & BIT(class)))
 			return;
-	} while (!try_cmpxchg(too_deep, &classes, 0));
+	} while (!try_cmpxchg(too_deep, &classes,
+			      BIT(class) << IO_HINT_WOKEN_SHIFT));
+
+	/*
+	 * It may have gone to sleep again since somebody else has done so: then
+	 * that call is on its way still, and a second one must not be queued.
+	 */
+	if (atomic_xchg(&hint->waking, 1))
+		return;
 
 	trace_cpuidle_io_hint_wake(cpu, READ_ONCE(io_hint_classes[class].limit_ns));
 
-	/* If a call is on its way already, or it went offline, so be it. */
-	smp_call_function_single_async(cpu, &per_cpu(io_hint_cpus, cpu).wake);
+	/* It may just have gone offline. */
+	if (smp_call_function_single_async(cpu, &hint->wake))
+		atomic_set(&hint->waking, 0);
 }
 EXPORT_SYMBOL_GPL(__cpuidle_io_hint_wake);
 
@@ -487,6 +566,8 @@ static int __init io_hint_init(void)
 
 		hrtimer_setup(&hint->timer, io_hint_timer_fn, CLOCK_MONOTONIC,
 			      HRTIMER_MODE_REL_PINNED_HARD);
+		/* No I/O is not I/O that has just been done. */
+		hint->expired = ~0UL;
 		INIT_CSD(&hint->wake, io_hint_woken, NULL);
 	}
 

@@ -6,6 +6,7 @@
 #ifndef _CPUIDLE_GOVERNORS_IO_HINT_H
 #define _CPUIDLE_GOVERNORS_IO_HINT_H
 
+#include <linux/atomic.h>
 #include <linux/cpuidle_io_hint.h>
 #include <linux/hrtimer.h>
 #include <linux/percpu.h>
@@ -30,27 +31,30 @@ struct io_hint_class {
  * struct io_hint_cpu - what the idle path of one CPU knows; only it writes here
  * @seen: sum of the counters at the last look, by class
  * @since: local_clock() when @seen was first found, by class
- * @expired: bitmask of classes that have outlived their timeout, or hold time
+ * @rush_ns: for how long the class is held, as the CPU was woken too early; or 0
+ * @expired: bitmask of classes that do not count until there is more I/O
  * @capped: a hint was binding in the last selection of an idle state
- * @woken: a publisher has woken the CPU since it last went to sleep
- * @deep_ns: target residency of the last state that was too deep for some class
- * @rush_ns: for how long hints are held, as the last such sleep was too short
- * @limit_ns: the limit it imposed, for the trace
+ * @held: nothing is pending for the class that has imposed the limit
+ * @deep_ns: exit latency of the state the CPU sleeps in, if that is too deep for
+ *	     some class; else 0
+ * @limit_ns: the limit that a hint has imposed, for the trace
  * @age_ns: how long before that the CPU had last seen activity, likewise
  * @nr_capped: selections in which a hint was binding
  * @nr_expired: times that a class has expired with I/O pending
  * @nr_woken: times that a publisher has woken the CPU
- * @timer: wakes the CPU at expiry, if the tick is stopped
- * @wake: by which a publisher wakes it: the one thing that others write
+ * @timer: wakes the CPU when the limit ends, if no tick does so in time
+ * @wake: by which a publisher wakes it
+ * @waking: somebody sends @wake, or it is on its way; the one thing, with @wake,
+ *	    that others write
  */
 struct io_hint_cpu {
 	u32			seen[CPUIDLE_IO_HINT_CLASSES];
 	u64			since[CPUIDLE_IO_HINT_CLASSES];
+	u64			rush_ns[CPUIDLE_IO_HINT_CLASSES];
 	unsigned long		expired;
 	bool			capped;
-	bool			woken;
-	u64			deep_ns;
-	u64			rush_ns;
+	bool			held;
+	s64			deep_ns;
 	u64			limit_ns;
 	u64			age_ns;
 	unsigned long		nr_capped;
@@ -58,6 +62,7 @@ struct io_hint_cpu {
 	unsigned long		nr_woken;
 	struct hrtimer		timer;
 	call_single_data_t	wake;
+	atomic_t		waking;
 };
 
 DECLARE_PER_CPU(struct io_hint_cpu, io_hint_cpus);

@@ -14,6 +14,7 @@
 #include <linux/math64.h>
 #include <linux/mutex.h>
 #include <linux/seq_file.h>
+#include <linux/smp.h>
 #include <linux/time64.h>
 
 #include "io_hint.h"
@@ -107,6 +108,10 @@ int cpuidle_io_hint_get(u64 limit_ns, u64 timeout_ns, u64 hold_ns)
 		smp_store_release(&io_hint_active, io_hint_active | BIT(i));
 	}
 	static_branch_inc(&cpuidle_io_hint_enabled);
+
+	/* Those that are asleep do not know yet for which classes to be woken. */
+	if (class->users == 1)
+		wake_up_all_idle_cpus();
 
 	mutex_unlock(&io_hint_mutex);
 

@@ -46,6 +46,8 @@ static int io_hint_test_init(struct kunit *test)
 	t->classes[2] = (struct io_hint_class){ 100 * IO_HINT_US, 2 * IO_HINT_TIMEOUT, 0, 1 };
 	t->classes[3] = (struct io_hint_class){ 0, IO_HINT_TIMEOUT / 2, 0, 1 };
 	t->active = BIT(1) | BIT(2);
+	/* As at boot */
+	t->hint.expired = ~0UL;
 
 	io_hint_test_now = 100 * (u64)NSEC_PER_SEC;
 	io_hint_test_clock_reads = 0;
@@ -273,14 +275,15 @@ static const struct io_hint_expiry_case io_hint_hold_cases[] = {
 
 KUNIT_ARRAY_PARAM_DESC(io_hint_hold, io_hint_hold_cases, name);
 
-static void io_hint_hold_steps(struct kunit *test)
+static void io_hint_hold_test(struct kunit *test)
 {
 	const struct io_hint_expiry_case *c = test->param_value;
 	struct io_hint_test *t = test->priv;
 	int i, pending = 0;
 
-	/* What was there before is not I/O: the CPU has seen it. */
-	t->hint.expired = t->active;
+	t->classes[1].hold_ns = IO_HINT_HOLD;
+	/* A hold of less than that has no effect. */
+	t->hint.rush_ns[1] = IO_HINT_HOLD - 1;
 	io_hint_test_now = c->start_ns;
 
 	for (i = 0; i < ARRAY_SIZE(c->steps); i++) {
@@ -306,23 +309,55 @@ static void io_hint_hold_steps(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->hint.nr_expired, c->expired);
 }
 
-static void io_hint_hold_test(struct kunit *test)
-{
-	struct io_hint_test *t = test->priv;
-
-	t->classes[1].hold_ns = IO_HINT_HOLD;
-	t->hint.rush_ns = IO_HINT_HOLD - 1;
-	io_hint_hold_steps(test);
-}
-
-/* A CPU whose last deep sleep was too short holds all classes for longer. */
+/* The same for a CPU that was woken too early; it ends by itself. */
 static void io_hint_rush_test(struct kunit *test)
 {
 	struct io_hint_test *t = test->priv;
 
-	t->classes[1].hold_ns = IO_HINT_HOLD - 1;
-	t->hint.rush_ns = IO_HINT_HOLD;
-	io_hint_hold_steps(test);
+	/* I/O that was done before is not held. */
+	t->counts.own_published[1] = 1;
+	t->counts.own_withdrawn[1] = 1;
+	t->counts.own_published[2] = 1;
+	t->counts.own_withdrawn[2] = 1;
+	KUNIT_EXPECT_EQ(test, io_hint_test_look(t), S64_MAX);
+	t->hint.rush_ns[1] = IO_HINT_HOLD;
+	KUNIT_EXPECT_EQ(test, io_hint_test_look(t), S64_MAX);
+
+	/* Nor is that of another class. */
+	t->counts.own_published[2]++;
+	t->counts.own_withdrawn[2]++;
+	KUNIT_EXPECT_EQ(test, io_hint_test_look(t), S64_MAX);
+
+	t->counts.own_published[1]++;
+	t->counts.own_withdrawn[1]++;
+	KUNIT_EXPECT_EQ(test, io_hint_test_look(t), (s64)(10 * IO_HINT_US));
+	KUNIT_EXPECT_TRUE(test, t->hint.held);
+	KUNIT_EXPECT_EQ(test, t->left, IO_HINT_HOLD);
+	io_hint_test_now += IO_HINT_HOLD - 1;
+	KUNIT_EXPECT_EQ(test, io_hint_test_look(t), (s64)(10 * IO_HINT_US));
+	t->counts.own_published[1]++;
+	KUNIT_EXPECT_EQ(test, io_hint_test_look(t), (s64)(10 * IO_HINT_US));
+	KUNIT_EXPECT_FALSE(test, t->hint.held);
+	KUNIT_EXPECT_EQ(test, t->left, IO_HINT_TIMEOUT);
+	t->counts.own_withdrawn[1]++;
+	KUNIT_EXPECT_EQ(test, io_hint_test_look(t), (s64)(10 * IO_HINT_US));
+	io_hint_test_now += IO_HINT_HOLD;
+	KUNIT_EXPECT_EQ(test, io_hint_test_look(t), S64_MAX);
+
+	/* That was the end of it. */
+	t->counts.own_published[1]++;
+	t->counts.own_withdrawn[1]++;
+	KUNIT_EXPECT_EQ(test, io_hint_test_look(t), S64_MAX);
+
+	/* It does not outlast the timeout, and neither cuts a hold time short. */
+	t->hint.rush_ns[1] = 2 * IO_HINT_TIMEOUT;
+	t->counts.own_published[1]++;
+	t->counts.own_withdrawn[1]++;
+	KUNIT_EXPECT_EQ(test, io_hint_test_look(t), (s64)(10 * IO_HINT_US));
+	KUNIT_EXPECT_EQ(test, t->left, IO_HINT_TIMEOUT);
+	t->classes[1].hold_ns = 3 * IO_HINT_TIMEOUT;
+	KUNIT_EXPECT_EQ(test, io_hint_test_look(t), (s64)(10 * IO_HINT_US));
+	KUNIT_EXPECT_EQ(test, t->left, 3 * IO_HINT_TIMEOUT);
 }
 
 /* Several classes on one CPU: the strictest one that is pending counts. */
@@ -531,6 +566,125 @@ static void io_hint_too_deep_test(struct kunit *test)
 			c->too_deep);
 }
 
+/*
+ * Before a deep state: for which classes the CPU can be woken, and what it makes
+ * of a hint that has come up since the governor has asked.
+ */
+struct io_hint_again_case {
+	const char			*name;
+	unsigned long			disabled;
+	unsigned long			active;
+	int				pending;
+	int				index, result;
+	u32				too_deep;
+};
+
+static const struct io_hint_again_case io_hint_again_cases[] = {
+	{ "nothing pending", 0, BIT(1) | BIT(2), 0, 3, 3, BIT(1) | BIT(2) },
+	{ "not deep", 0, BIT(1) | BIT(2), 1, 2, 2, 0 },
+	{ "no class in use", 0, 0, 1, 3, 3, 0 },
+	{ "strict", 0, BIT(1) | BIT(2), 1, 3, 2, 0 },
+	{ "lax", 0, BIT(1) | BIT(2), 2, 3, 2, 0 },
+	{ "next one disabled", BIT(2), BIT(1), 1, 3, 1, 0 },
+	{ "limit of 0", 0, BIT(3), 3, 3, 1, 0 },
+	{ "a stricter one can still wake it", 0, BIT(1) | BIT(3), 1, 3, 2, BIT(3) },
+	{ "nothing else enabled", BIT(1) | BIT(2), BIT(1), 1, 3, 3, 0 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(io_hint_again, io_hint_again_cases, name);
+
+static int io_hint_test_again(struct io_hint_test *t, const struct cpuidle_driver *drv,
+			      const struct cpuidle_device *dev, int index)
+{
+	s64 limit;
+
+	return io_hint_look_again(&t->hint, &t->counts, t->classes, t->active,
+				  io_hint_test_clock, drv, dev, index, &limit,
+				  &t->left);
+}
+
+static void io_hint_again_test(struct kunit *test)
+{
+	const struct io_hint_again_case *c = test->param_value;
+	struct io_hint_test *t = test->priv;
+	struct cpuidle_device *dev = io_hint_test_dev(test, &io_hint_icx, c->disabled);
+
+	t->active = c->active;
+	t->counts.too_deep = BIT(7);
+	atomic_set(&t->counts.far_published[c->pending], 1);
+
+	KUNIT_EXPECT_EQ(test, io_hint_test_again(t, &io_hint_icx, dev, c->index),
+			c->result);
+	KUNIT_EXPECT_EQ(test, t->counts.too_deep, c->too_deep);
+	KUNIT_EXPECT_EQ(test, t->hint.deep_ns, c->too_deep ?
+			io_hint_icx.states[c->result].exit_latency_ns : 0);
+	if (c->result == c->index)
+		return;
+
+	/* Once it has expired, it does not count here either. */
+	io_hint_test_now += 2 * IO_HINT_TIMEOUT;
+	KUNIT_EXPECT_EQ(test, io_hint_test_again(t, &io_hint_icx, dev, c->index),
+			c->index);
+	KUNIT_EXPECT_NE(test, t->hint.deep_ns, 0);
+}
+
+/* After a deep state: was the CPU woken, and too early? */
+static const struct cpuidle_driver io_hint_adl = {
+	.states = {
+		IO_HINT_POLL,
+		{ .exit_latency_ns = 2000, .target_residency_ns = 4000 },
+		{ .exit_latency_ns = 220000, .target_residency_ns = 600000 },
+		{ .exit_latency_ns = 280000, .target_residency_ns = 800000 },
+		{ .exit_latency_ns = 680000, .target_residency_ns = 2000000 },
+	},
+	.state_count = 5,
+};
+
+struct io_hint_cut_case {
+	const char	*name;
+	unsigned long	disabled;
+	s64		deep_ns;
+	u32		too_deep;
+	s64		slept_ns;
+	u64		rush_ns;
+};
+
+#define IO_HINT_WOKEN(class)	(BIT(class) << IO_HINT_WOKEN_SHIFT)
+
+static const struct io_hint_cut_case io_hint_cut_cases[] = {
+	{ "not deep", 0, 0, 0, 1000, 0 },
+	{ "not woken", 0, 680000, BIT(1), 1000, 0 },
+	{ "woken", 0, 680000, IO_HINT_WOKEN(1), 1000, 600000 },
+	{ "just too early", 0, 680000, IO_HINT_WOKEN(1), 599999, 600000 },
+	{ "long enough", 0, 680000, IO_HINT_WOKEN(1), 600000, 0 },
+	{ "shallower than that one", 0, 220000, IO_HINT_WOKEN(1), 1000, 600000 },
+	{ "never slept", 0, 680000, IO_HINT_WOKEN(1), -680000, 600000 },
+	{ "shallowest deep one disabled", BIT(2), 680000, IO_HINT_WOKEN(1),
+	  700000, 800000 },
+	{ "nothing deep enabled any more", BIT(2) | BIT(3) | BIT(4), 680000,
+	  IO_HINT_WOKEN(1), 1000, 0 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(io_hint_cut, io_hint_cut_cases, name);
+
+static void io_hint_cut_test(struct kunit *test)
+{
+	const struct io_hint_cut_case *c = test->param_value;
+	struct io_hint_test *t = test->priv;
+	struct cpuidle_device *dev = io_hint_test_dev(test, &io_hint_adl, c->disabled);
+
+	dev->last_residency_ns = c->deep_ns + c->slept_ns;
+	t->hint.deep_ns = c->deep_ns;
+	t->counts.too_deep = c->too_deep;
+	KUNIT_EXPECT_EQ(test, io_hint_cut_short(&t->hint, &t->counts, t->classes,
+						&io_hint_adl, dev),
+			c->rush_ns != 0);
+	KUNIT_EXPECT_EQ(test, t->hint.rush_ns[1], c->rush_ns);
+	KUNIT_EXPECT_EQ(test, t->hint.rush_ns[2], 0);
+	KUNIT_EXPECT_EQ(test, t->counts.too_deep, 0);
+	KUNIT_EXPECT_EQ(test, t->hint.deep_ns, 0);
+}
+
 /* The public side: what is published here, from any CPU, arrives there. */
 struct io_hint_publish_work {
 	struct work_struct	work;
@@ -639,7 +793,8 @@ static void io_hint_wake_test(struct kunit *test)
 		{ 0, 3, true,	0, 0 },
 		{ 0, 3, false,	BIT(3), BIT(3) },
 		{ 0, 2, true,	BIT(3) | BIT(5), BIT(3) | BIT(5) },
-		{ 0, 3, true,	BIT(3) | BIT(5), 0 },
+		{ 0, 3, true,	BIT(3) | BIT(5), IO_HINT_WOKEN(3) },
+		{ 0, 3, true,	IO_HINT_WOKEN(3), IO_HINT_WOKEN(3) },
 		{ 0, 5, true,	0, 0 },
 		{ 1, 3, true,	BIT(3), BIT(3) },
 	};
@@ -657,7 +812,8 @@ static void io_hint_wake_test(struct kunit *test)
 		io_hint_publish_on(steps[i].by ? other : first, steps[i].class,
 				   other, false, steps[i].wake);
 		io_hint_publish_on(first, steps[i].class, other, true, false);
-		/* Comes after what has been sent before. */
+		/* What has been sent is run with the first, maybe after it. */
+		smp_call_function_single(other, io_hint_test_nothing, NULL, 1);
 		smp_call_function_single(other, io_hint_test_nothing, NULL, 1);
 		KUNIT_EXPECT_EQ_MSG(test, *too_deep, steps[i].after,
 				    "step %d", i);
@@ -665,6 +821,17 @@ static void io_hint_wake_test(struct kunit *test)
 				    steps[i].before != steps[i].after,
 				    "step %d", i);
 	}
+
+	/* While one is on its way, no second one is sent: it is queued once. */
+	WRITE_ONCE(*too_deep, BIT(3));
+	atomic_set(&hint->waking, 1);
+	i = READ_ONCE(hint->nr_woken);
+	io_hint_publish_on(first, 3, other, false, true);
+	io_hint_publish_on(first, 3, other, true, false);
+	smp_call_function_single(other, io_hint_test_nothing, NULL, 1);
+	smp_call_function_single(other, io_hint_test_nothing, NULL, 1);
+	KUNIT_EXPECT_EQ(test, READ_ONCE(hint->nr_woken), i);
+	atomic_set(&hint->waking, 0);
 	WRITE_ONCE(*too_deep, 0);
 }
 
@@ -725,11 +892,13 @@ static struct kunit_case io_hint_test_cases[] = {
 	KUNIT_CASE_PARAM(io_hint_expiry_test, io_hint_expiry_gen_params),
 	KUNIT_CASE_PARAM(io_hint_expiry_wrap_test, io_hint_expiry_gen_params),
 	KUNIT_CASE_PARAM(io_hint_hold_test, io_hint_hold_gen_params),
-	KUNIT_CASE_PARAM(io_hint_rush_test, io_hint_hold_gen_params),
+	KUNIT_CASE(io_hint_rush_test),
 	KUNIT_CASE(io_hint_classes_test),
 	KUNIT_CASE(io_hint_clock_test),
 	KUNIT_CASE_PARAM(io_hint_bind_test, io_hint_bind_gen_params),
 	KUNIT_CASE_PARAM(io_hint_too_deep_test, io_hint_too_deep_gen_params),
+	KUNIT_CASE_PARAM(io_hint_again_test, io_hint_again_gen_params),
+	KUNIT_CASE_PARAM(io_hint_cut_test, io_hint_cut_gen_params),
 	KUNIT_CASE(io_hint_publish_test),
 	KUNIT_CASE(io_hint_wake_test),
 	KUNIT_CASE(io_hint_find_test),

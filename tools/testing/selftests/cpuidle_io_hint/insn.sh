@@ -11,8 +11,8 @@ ONE_CPU_WILL_DO=1
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# Publication and withdrawal; the documentation says 38 with preemption, 33
-# without, of which learning, which null_blk has nothing to do with, is 6.
+# Publication and withdrawal; the documentation says 39 with preemption, 34
+# without, of which learning, which null_blk has nothing to do with, is 7.
 MAX_INSN=40
 IOS=3000
 
