@@ -7,8 +7,9 @@
 # it is woken: once, not if it sleeps in a state that the limit allows, and not
 # if the queue says so
 #
-# DISK has one hardware queue and interrupts another CPU than the one that
-# submits.  It is only read.  For virtual time, or a quiet machine.
+# DISK has one hardware queue, interrupts another CPU than the one that submits,
+# and takes less time than the deepest state to leave.  It is only read.  For
+# virtual time, or a quiet machine.
 
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -22,6 +23,9 @@ disk=${1:-}
 LIMIT_US=10
 TIMES=5
 IOS=100
+# Nothing can be skipped in virtual time meanwhile
+POLLING_IOS=10
+MWAIT_CPU=/sys/module/test_cpuidle/parameters/mwait_cpu
 
 need_deep $CPU $LIMIT_US
 [ -e "$module" ] || skip_all "no $module"
@@ -31,7 +35,7 @@ move_tasks
 governors=$(deep_governors)
 # shellcheck disable=SC2086 # one word a governor
 set -- $governors
-ktap_set_plan $(($# * 15))
+ktap_set_plan $(($# * 15 + 3))
 
 # publish LIMIT_US: hints for a CPU that is asleep, and what became of it
 publish() {
@@ -70,6 +74,44 @@ woken_by() {
 	woken=$(total woken)
 	reads "$@"
 	woken=$(($(total woken) - woken))
+}
+
+# most_woken: the CPU that has been woken most often so far
+most_woken() {
+	n=0
+	most=0
+	cpu=0
+	while [ -d $CPUS/cpu$n ]; do
+		if [ "$(total woken $n)" -gt "$most" ]; then
+			most=$(total woken $n)
+			cpu=$n
+		fi
+		n=$((n + 1))
+	done
+	echo $cpu
+}
+
+# A CPU that polls on its thread flags is woken by these, without an interrupt.
+# It is awake then before it can know what for, but slept long enough.
+polling() {
+	cpu=$(most_woken)
+	keep $MWAIT_CPU
+	echo "$cpu" > $MWAIT_CPU
+	capped=$(total capped "$cpu")
+	slept=$(deep_usage "$cpu" "$deep")
+	woken_by $POLLING_IOS 5000
+	capped=$(($(total capped "$cpu") - capped))
+	slept=$(($(deep_usage "$cpu" "$deep") - slept))
+	echo -1 > $MWAIT_CPU
+	ktap_print_msg "$governor: $POLLING_IOS reads, CPU $cpu polls: woken" \
+		"$woken times, capped $capped times, slept deeply $slept times"
+	test_ge "$governor: woken while it polls" "$woken" \
+		$((POLLING_IOS * 8 / 10))
+	# The read is done before the CPU is awake.
+	test_le "$governor: not held back afterwards" "$capped" \
+		$((POLLING_IOS / 2))
+	test_ge "$governor: deep in each pause" "$slept" \
+		$((POLLING_IOS * 8 / 10))
 }
 
 if [ -n "$disk" ]; then
@@ -132,5 +174,14 @@ for governor; do
 	test_eq "$governor: off: not woken" "$woken" 0
 	test_eq "$governor: nothing pending in the end" "$(cpus_pending)" 0
 done
+
+if [ -n "$disk" ] && [ -e $MWAIT_CPU ]; then
+	echo $LIMIT_US > "$queue/cpu_lat_limit_us"
+	polling
+else
+	for what in woken capped deep; do
+		ktap_test_skip "polling, $what: no disk, or no test_cpuidle"
+	done
+fi
 
 ktap_finished

@@ -14,6 +14,10 @@
  * passes: those of device interrupts and of the vectors that the kernel sends
  * to itself.  An interrupt that has none pays when the halt returns.
  *
+ * States that are entered with MWAIT are also left without an interrupt, when
+ * somebody sets TIF_NEED_RESCHED of the CPU, which tells by TIF_POLLING_NRFLAG
+ * that it waits for that.  The CPU "mwait_cpu" behaves like this, by spinning.
+ *
  * Not for machines with users: it replaces nothing if there is a driver.
  */
 
@@ -22,6 +26,7 @@
 #include <linux/interrupt.h>
 #include <linux/module.h>
 #include <linux/percpu.h>
+#include <linux/sched/idle.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/timekeeping.h>
@@ -30,6 +35,10 @@
 static char *states;
 module_param(states, charp, 0444);
 MODULE_PARM_DESC(states, "Idle states after POLL: NAME:EXIT_US:RESIDENCY_US,...");
+
+static int mwait_cpu = -1;
+module_param(mwait_cpu, int, 0644);
+MODULE_PARM_DESC(mwait_cpu, "CPU that polls on its thread flags when idle");
 
 /* Exit latency, in ns, that the CPU owes for the state it is in. */
 static DEFINE_PER_CPU(u64, test_cpuidle_owed);
@@ -123,13 +132,28 @@ static int test_cpuidle_add_probes(void)
 	return 0;
 }
 
+static void test_cpuidle_mwait(void)
+{
+	if (!current_set_polling_and_test()) {
+		raw_local_irq_enable();
+		while (!need_resched() && this_cpu_read(test_cpuidle_owed))
+			cpu_relax();
+		raw_local_irq_disable();
+	}
+	current_clr_polling();
+}
+
 /* Called with interrupts off, and RCU not watching. */
 static int test_cpuidle_enter(struct cpuidle_device *dev,
 			      struct cpuidle_driver *drv, int index)
 {
 	this_cpu_write(test_cpuidle_owed, drv->states[index].exit_latency_ns);
-	raw_safe_halt();
-	raw_local_irq_disable();
+	if (READ_ONCE(mwait_cpu) == dev->cpu) {
+		test_cpuidle_mwait();
+	} else {
+		raw_safe_halt();
+		raw_local_irq_disable();
+	}
 	test_cpuidle_pay();
 
 	return index;
