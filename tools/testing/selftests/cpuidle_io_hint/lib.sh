@@ -70,12 +70,12 @@ keep $GOVERNOR
 
 # test_ok WHAT COMMAND...: one test, passed if the command succeeds
 test_ok() {
-	what=$1
+	claim=$1
 	shift
 	if "$@"; then
-		ktap_test_pass "$what"
+		ktap_test_pass "$claim"
 	else
-		ktap_test_fail "$what"
+		ktap_test_fail "$claim"
 	fi
 }
 
