@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# usage: boot.sh [-v] [-s SEED] [-a ARGS] [-b SECONDS] [-c CMDLINE] [-l US]
-#		 [-m MACHINE] [-p CPUS] [-q QUEUES] -k IMAGE -i INITRAMFS
-#		 -o DIR
+# usage: boot.sh [-v] [-s SEED] [-a ARGS] [-b SECONDS] [-c CMDLINE] [-d DISKS]
+#		 [-l US] [-m MACHINE] [-p CPUS] [-q QUEUES] -k IMAGE
+#		 -i INITRAMFS -o DIR
 #
 # Boots a kernel in QEMU, without acceleration, lets the guest's /run do its
 # work and unpacks what that leaves in /out into DIR, next to console.log.
@@ -12,6 +12,11 @@
 #  -a ARGS	arguments of /run
 #  -b SECONDS	give up after so much time (default: 300)
 #  -c CMDLINE	added to the command line of the kernel
+#  -d DISKS	some of these (default: "nvme virtio"):
+#		nvme		nvme0n1
+#		virtio		vda
+#		ahci		sda, behind a single interrupt, not a managed one
+#		multipath	nvme0n1 or nvme1n1, behind two controllers
 #  -l US		what a read takes (default: 200 us)
 #  -m MACHINE	idle states of this machine, from idle-states.csv (default: icx)
 #  -p CPUS	how many CPUs the guest has (default: 2)
@@ -23,8 +28,7 @@
 #		There are no disks then: time would jump while the host reads,
 #		by as much as that takes.
 #
-# Without -v there are an NVMe disk, nvme0n1, and a virtio disk, vda.  Both read
-# zeros.
+# Disks, of which there are none with -v, read zeros, and have a write cache.
 
 set -eu
 # shellcheck source=lib.sh
@@ -37,6 +41,7 @@ seed=1
 args=
 seconds=300
 cmdline=
+disks="nvme virtio"
 machine=icx
 cpus=2
 queues=
@@ -44,12 +49,13 @@ latency_us=200
 image=
 initramfs=
 out=
-while getopts va:b:c:l:m:p:q:s:k:i:o: option; do
+while getopts va:b:c:d:l:m:p:q:s:k:i:o: option; do
 	case $option in
 	v)	virtual=1 ;;
 	a)	args=$OPTARG ;;
 	b)	seconds=$OPTARG ;;
 	c)	cmdline=$OPTARG ;;
+	d)	disks=$OPTARG ;;
 	l)	latency_us=$OPTARG ;;
 	m)	machine=$OPTARG ;;
 	p)	cpus=$OPTARG ;;
@@ -75,26 +81,55 @@ rm -rf "$out"
 mkdir -p "$out"
 results=$out/results.tar.gz
 
-set -- -M q35 -cpu max -m 1G -smp "$cpus" -nodefaults -no-reboot -display none \
+# Where the host is busy, the kernel can take its timer for broken at boot.
+[ -n "$virtual" ] || cmdline="no_timer_check $cmdline"
+# Neither the ports of q35 itself nor the disk that scsi_debug makes up are to be
+# there where nobody asks for them.
+set -- -M q35,sata=off -cpu max -m 1G -smp "$cpus" -nodefaults -no-reboot \
+	-display none \
 	-serial "file:$out/console.log" -serial "file:$results" \
 	-kernel "$image" -initrd "$initramfs" \
 	-append "console=ttyS0 quiet nokaslr norandmaps panic=-1 \
-lab.states=$states lab.args=$(echo "$args" | tr ' ' ,) $cmdline"
+scsi_debug.add_host=0 lab.states=$states lab.args=$(echo "$args" | tr ' ' ,) \
+$cmdline"
 
 if [ -n "$virtual" ]; then
 	set -- "$@" -accel tcg,thread=single -icount shift=0,sleep=off \
 		-rtc clock=vm,base=2024-01-01 -seed "$seed"
 else
 	backend=driver=null-co,size=$SIZE,read-zeroes=on,latency-ns=${latency_us}000
+	queues=${queues:-$cpus}
+	pairs=max_ioqpairs=$queues
 	# With a thread per CPU, QEMU 7.2 runs breakpoints that the kernel has
 	# already removed, when it patches its static keys ("Oops: int3").
 	# In one thread a CPU may have to wait for another one, up to 0.1 s:
 	# only with -p 1 are times worth a look.
-	set -- "$@" -accel tcg,thread=single \
-		-blockdev "$backend,node-name=nvme" \
-		-device nvme,serial=nvme,drive=nvme,max_ioqpairs="${queues:-$cpus}" \
-		-blockdev "$backend,node-name=virtio" \
-		-device virtio-blk-pci,drive=virtio,num-queues="${queues:-$cpus}"
+	set -- "$@" -accel tcg,thread=single
+	for disk in $disks; do
+		set -- "$@" -blockdev "$backend,node-name=$disk"
+		case $disk in
+		nvme)
+			set -- "$@" -device "nvme,serial=nvme,drive=nvme,$pairs"
+			;;
+		virtio)
+			set -- "$@" -device \
+				"virtio-blk-pci,drive=virtio,num-queues=$queues"
+			;;
+		ahci)
+			set -- "$@" -device ich9-ahci,id=ahci \
+				-device ide-hd,bus=ahci.0,drive=ahci
+			;;
+		multipath)
+			set -- "$@" -device nvme-subsys,id=subsystem \
+				-device "nvme,serial=nvme,subsys=subsystem,$pairs" \
+				-device "nvme,serial=nvme,subsys=subsystem,$pairs" \
+				-device nvme-ns,drive=multipath,nsid=1
+			;;
+		*)
+			bad_usage "unknown disk $disk"
+			;;
+		esac
+	done
 fi
 
 timeout "$seconds" qemu-system-x86_64 "$@" </dev/null >"$out/qemu.log" 2>&1 || {
