@@ -123,6 +123,10 @@ test_kernel() {
 			cpuidle_io_hint
 	fi
 	guest one-queue remote:nvme0n1 -q 1 -l 300000
+	guest more-drivers "flush:vda shared nvme:nvme0n1" -q 3 -c \
+		"nvme.poll_queues=1 scsi_debug.add_host=1 scsi_debug.num_tgts=2 \
+scsi_debug.submit_queues=2 scsi_debug.host_max_queue=8 \
+scsi_debug.ndelay=1000000"
 	haltpoll=$(awk '
 		$3 == "haltpoll_governor" { governor = $1 }
 		$3 == "cpuidle_register_governor" { registration = $1 }

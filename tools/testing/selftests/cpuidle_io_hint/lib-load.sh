@@ -74,6 +74,20 @@ limit() {
 	done
 }
 
+# lossy DISK...: where commands may get lost.  QEMU 7.2 forgets one now and then
+# if an NVMe drive is given several at a time, and 30 s are a long time.
+lossy() {
+	for member; do
+		case $member in
+		nvme*)
+			member=/sys/block/$member/queue/io_timeout
+			keep "$member"
+			echo 2000 > "$member"
+			;;
+		esac
+	done
+}
+
 # flip_start DISK..., flip_stop: other settings, off included, with I/O in
 # flight.  The classes change, too, so that a hint taken from the wrong one
 # shows.
