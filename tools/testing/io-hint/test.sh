@@ -122,7 +122,9 @@ test_kernel() {
 		count "$version KUnit" "$out/$version/drivers/dmesg" \
 			cpuidle_io_hint
 	fi
-	guest one-queue remote:nvme0n1 -q 1 -l 300000
+	guest one-queue "remote:nvme0n1 hotplug:nvme0n1" -q 1 -l 300000
+	guest movable "move:sda hotplug:nvme0n1:sda" -d "nvme ahci" -p 3 \
+		-l 300000
 	guest more-drivers "flush:vda shared nvme:nvme0n1" -q 3 -c \
 		"nvme.poll_queues=1 scsi_debug.add_host=1 scsi_debug.num_tgts=2 \
 scsi_debug.submit_queues=2 scsi_debug.host_max_queue=8 \
