@@ -129,6 +129,7 @@ test_kernel() {
 		"nvme.poll_queues=1 scsi_debug.add_host=1 scsi_debug.num_tgts=2 \
 scsi_debug.submit_queues=2 scsi_debug.host_max_queue=8 \
 scsi_debug.ndelay=1000000"
+	guest multipath multipath -d multipath
 	haltpoll=$(awk '
 		$3 == "haltpoll_governor" { governor = $1 }
 		$3 == "cpuidle_register_governor" { registration = $1 }

@@ -49,9 +49,9 @@ cleanup() {
 trap cleanup EXIT
 trap 'exit 1' HUP INT TERM
 
-# keep FILE: write back at the end what it holds now
+# keep FILE: write back at the end what it holds now, if it is still there
 keep() {
-	at_exit "echo '$(cat "$1")' > '$1'"
+	at_exit "[ ! -e '$1' ] || echo '$(cat "$1")' > '$1'"
 }
 
 ktap_print_header
