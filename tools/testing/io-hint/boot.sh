@@ -83,8 +83,8 @@ results=$out/results.tar.gz
 
 # Where the host is busy, the kernel can take its timer for broken at boot.
 [ -n "$virtual" ] || cmdline="no_timer_check $cmdline"
-# Neither the ports of q35 itself nor the disk that scsi_debug makes up are to be
-# there where nobody asks for them.
+# Neither the ports of q35 itself nor the disk that scsi_debug makes up are to
+# be there where nobody asks for them.
 set -- -M q35,sata=off -cpu max -m 1G -smp "$cpus" -nodefaults -no-reboot \
 	-display none \
 	-serial "file:$out/console.log" -serial "file:$results" \
@@ -100,6 +100,7 @@ else
 	backend=driver=null-co,size=$SIZE,read-zeroes=on,latency-ns=${latency_us}000
 	queues=${queues:-$cpus}
 	pairs=max_ioqpairs=$queues
+	path=nvme,serial=nvme,subsys=subsystem,$pairs
 	# With a thread per CPU, QEMU 7.2 runs breakpoints that the kernel has
 	# already removed, when it patches its static keys ("Oops: int3").
 	# In one thread a CPU may have to wait for another one, up to 0.1 s:
@@ -121,8 +122,7 @@ else
 			;;
 		multipath)
 			set -- "$@" -device nvme-subsys,id=subsystem \
-				-device "nvme,serial=nvme,subsys=subsystem,$pairs" \
-				-device "nvme,serial=nvme,subsys=subsystem,$pairs" \
+				-device "$path" -device "$path" \
 				-device nvme-ns,drive=multipath,nsid=1
 			;;
 		*)

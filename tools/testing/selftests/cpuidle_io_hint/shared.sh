@@ -100,7 +100,8 @@ set --
 under_load "null_blk, disks" TAG_QUEUE_SHARED "$@"
 
 if [ ! -d $SDEBUG ] && modprobe scsi_debug add_host=1 num_tgts=2 \
-		submit_queues=2 host_max_queue=8 ndelay=1000000 2>/dev/null; then
+		submit_queues=2 host_max_queue=8 ndelay=1000000 \
+		2>/dev/null; then
 	at_exit "rmmod scsi_debug"
 fi
 set --
