@@ -162,11 +162,18 @@ blk_cpu_lat.hold_us=-1"
 
 # same_insn KTAP...: does the limit add the same to a request in all of them?
 same_insn() {
-	grep -H 'median of a read' "$@"
-	[ "$(sed -n 's/.* \([0-9]*\) ns off, \([0-9]*\) ns on.*/\2 - \1/p' \
-		"$@" | while read -r sum; do
-			echo $((sum))
-		done | sort -u | wc -l)" = 1 ]
+	awk '
+		# "# median of a read: N ns off, N ns on, ..."
+		/median of a read/ {
+			print FILENAME ": " $0
+			added[$9 - $6]
+			files++
+		}
+		END {
+			for (n in added)
+				different++
+			exit files != ARGC - 1 || different != 1
+		}' "$@"
 }
 
 # The scripts, including those that have no suffix
