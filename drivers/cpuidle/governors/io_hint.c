@@ -38,7 +38,8 @@
  *
  *    A publisher may ask for its limit to outlast the I/O.  Then the class also
  *    counts when nothing is pending, until the hold time has passed after the
- *    first look that finds it so.
+ *    first look that finds it so.  If that is longer than the timeout, it takes
+ *    its place: to start more I/O must not make the limit end earlier.
  *
  * 6. For step 5 to happen, the CPU must wake up.  While a hint binds, the tick
  *    is kept; if it has been stopped before, a timer is set to the expiry, and
@@ -56,11 +57,12 @@
  *    and finds the hint: it pays the exit latency while the device works.  It
  *    is woken once: the first to find it asleep clears what it said.
  *
- * 9. If it has slept for less than the target residency of the shallowest state
- *    that the class rules out, I/O comes faster than any such state pays.  From
- *    then on that class is held on that CPU for so long, as in step 5, but not
- *    longer than its timeout, until this has passed without I/O.  Of reads one
- *    after the other only the first two wake the CPU.  Nor does a governor learn
+ * 9. If it has slept for less than the target residency of the state, I/O comes
+ *    faster than that state pays, and the governor does not see it.  From then on
+ *    the class is held on that CPU for so long, as in step 5, but not longer than
+ *    its timeout, until this has passed without I/O.  Of reads one after the other
+ *    only the first two wake the CPU.  (A state in between might have paid, but
+ *    that is not known until the governor chooses it.)  Nor does a governor learn
  *    from a sleep that was cut short like this.
  *
  * What it costs: one increment of a local counter per I/O and direction; all
@@ -157,8 +159,7 @@ static void io_hint_expired(struct io_hint_cpu *hint, u64 limit_ns,
  *
  * If exactly 2^32 I/Os, or a multiple, start or end between two looks that find
  * some pending, the second takes them for none, and the hint can expire too
- * early.  The next I/O corrects that.  A class with a hold time that takes the
- * place of another one may be held once before there is any I/O.
+ * early.  The next I/O corrects that.
  */
 static s64 io_hint_limit(struct io_hint_cpu *hint,
 			 const struct cpuidle_io_hint_counts *counts,
@@ -171,15 +172,24 @@ static s64 io_hint_limit(struct io_hint_cpu *hint,
 	int i;
 
 	for_each_set_bit(i, &active, CPUIDLE_IO_HINT_CLASSES) {
+		unsigned int generation = READ_ONCE(classes[i].generation);
+		u64 timeout_ns = READ_ONCE(classes[i].timeout_ns);
 		u64 limit_ns = READ_ONCE(classes[i].limit_ns);
-		u64 span = READ_ONCE(classes[i].timeout_ns);
+		u64 span = READ_ONCE(classes[i].hold_ns);
 		u32 activity;
 		int pending;
 
 		pending = io_hint_pending(counts, i, &activity);
-		if (pending <= 0)
-			span = max(READ_ONCE(classes[i].hold_ns),
-				   min(hint->rush_ns[i], span));
+		span = max(span, pending > 0 ? timeout_ns :
+					       min(hint->rush_ns[i], timeout_ns));
+
+		/* What has been done for the class that was here does not count. */
+		if (hint->generation[i] != generation) {
+			hint->generation[i] = generation;
+			hint->rush_ns[i] = 0;
+			if (pending <= 0)
+				span = 0;
+		}
 
 		if (hint->seen[i] == activity && hint->expired & BIT(i))
 			continue;
@@ -374,6 +384,7 @@ static int io_hint_look_again(struct io_hint_cpu *hint,
 
 	too_deep = io_hint_too_deep(drv, dev, classes, active, index);
 	hint->deep_ns = too_deep ? exit_ns : 0;
+	hint->pays_ns = drv->states[index].target_residency_ns;
 	/* Anything else there is left from when the key was turned off. */
 	if (READ_ONCE(counts->too_deep) != too_deep)
 		WRITE_ONCE(counts->too_deep, too_deep);
@@ -394,27 +405,25 @@ static int io_hint_look_again(struct io_hint_cpu *hint,
 
 	too_deep = io_hint_too_deep(drv, dev, classes, active, index);
 	hint->deep_ns = too_deep ? drv->states[index].exit_latency_ns : 0;
+	hint->pays_ns = drv->states[index].target_residency_ns;
 	WRITE_ONCE(counts->too_deep, too_deep);
 
 	return index;
 }
 
 /*
- * Step 9, on the CPU that has slept: was it woken by a publisher, and after less
- * time than any state pays that its class rules out?
+ * Step 9, on the CPU that has slept: was it woken by a publisher, and before the
+ * state has paid?
  *
  * That is seen from what the publisher leaves in too_deep.  The call that it sends
  * may be run only later, if the CPU polls on its thread flags.
  */
 static bool io_hint_cut_short(struct io_hint_cpu *hint,
 			      struct cpuidle_io_hint_counts *counts,
-			      const struct io_hint_class *classes,
-			      const struct cpuidle_driver *drv,
 			      const struct cpuidle_device *dev)
 {
 	s64 slept_ns = dev->last_residency_ns - hint->deep_ns;
 	u32 woken_for;
-	int class, i;
 
 	if (!hint->deep_ns)
 		return false;
@@ -423,25 +432,11 @@ static bool io_hint_cut_short(struct io_hint_cpu *hint,
 	woken_for = READ_ONCE(counts->too_deep) >> IO_HINT_WOKEN_SHIFT;
 	WRITE_ONCE(counts->too_deep, 0);
 	hint->deep_ns = 0;
-	if (!woken_for)
+	if (!woken_for || slept_ns >= hint->pays_ns)
 		return false;
 
-	class = __ffs(woken_for);
-	for (i = 0; i < drv->state_count; i++) {
-		const struct cpuidle_state *s = &drv->states[i];
-
-		if (!io_hint_usable(drv, dev, i) ||
-		    !io_hint_too_deep(drv, dev, classes, BIT(class), i))
-			continue;
-
-		if (slept_ns >= s->target_residency_ns)
-			return false;
-
-		hint->rush_ns[class] = s->target_residency_ns;
-		return true;
-	}
-
-	return false;
+	hint->rush_ns[__ffs(woken_for)] = hint->pays_ns;
+	return true;
 }
 
 int __cpuidle_io_hint_selected(struct cpuidle_driver *drv,
@@ -493,8 +488,7 @@ bool __cpuidle_io_hint_idle_end(struct cpuidle_device *dev)
 
 	cut_short = io_hint_cut_short(hint,
 				      this_cpu_ptr(&cpuidle_io_hint_counts),
-				      io_hint_classes,
-				      cpuidle_get_cpu_driver(dev), dev);
+				      dev);
 	if (!hint->capped && !cut_short)
 		return false;
 

@@ -19,24 +19,28 @@
  * @timeout_ns: for how long without activity a pending hint counts
  * @hold_ns: for how long it counts after the last I/O that was pending
  * @users: how many publishers hold the class; 0: free once nothing is pending
+ * @generation: how often that has begun
  */
 struct io_hint_class {
 	u64			limit_ns;
 	u64			timeout_ns;
 	u64			hold_ns;
 	unsigned int		users;
+	unsigned int		generation;
 };
 
 /**
  * struct io_hint_cpu - what the idle path of one CPU knows; only it writes here
  * @seen: sum of the counters at the last look, by class
  * @since: local_clock() when @seen was first found, by class
+ * @generation: that of the class which these are about
  * @rush_ns: for how long the class is held, as the CPU was woken too early; or 0
  * @expired: bitmask of classes that do not count until there is more I/O
  * @capped: a hint was binding in the last selection of an idle state
  * @held: nothing is pending for the class that has imposed the limit
  * @deep_ns: exit latency of the state the CPU sleeps in, if that is too deep for
  *	     some class; else 0
+ * @pays_ns: target residency of that state
  * @limit_ns: the limit that a hint has imposed, for the trace
  * @age_ns: how long before that the CPU had last seen activity, likewise
  * @nr_capped: selections in which a hint was binding
@@ -50,11 +54,13 @@ struct io_hint_class {
 struct io_hint_cpu {
 	u32			seen[CPUIDLE_IO_HINT_CLASSES];
 	u64			since[CPUIDLE_IO_HINT_CLASSES];
+	unsigned int		generation[CPUIDLE_IO_HINT_CLASSES];
 	u64			rush_ns[CPUIDLE_IO_HINT_CLASSES];
 	unsigned long		expired;
 	bool			capped;
 	bool			held;
 	s64			deep_ns;
+	s64			pays_ns;
 	u64			limit_ns;
 	u64			age_ns;
 	unsigned long		nr_capped;

@@ -104,6 +104,7 @@ int cpuidle_io_hint_get(u64 limit_ns, u64 timeout_ns, u64 hold_ns)
 		WRITE_ONCE(class->limit_ns, limit_ns);
 		WRITE_ONCE(class->timeout_ns, timeout_ns);
 		WRITE_ONCE(class->hold_ns, hold_ns);
+		WRITE_ONCE(class->generation, class->generation + 1);
 		/* Pairs with the acquires in io_hint.c. */
 		smp_store_release(&io_hint_active, io_hint_active | BIT(i));
 	}

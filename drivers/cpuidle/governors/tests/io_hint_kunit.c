@@ -349,7 +349,7 @@ static void io_hint_rush_test(struct kunit *test)
 	t->counts.own_withdrawn[1]++;
 	KUNIT_EXPECT_EQ(test, io_hint_test_look(t), S64_MAX);
 
-	/* It does not outlast the timeout, and neither cuts a hold time short. */
+	/* It does not outlast the timeout, and neither cuts a hold time short, */
 	t->hint.rush_ns[1] = 2 * IO_HINT_TIMEOUT;
 	t->counts.own_published[1]++;
 	t->counts.own_withdrawn[1]++;
@@ -358,6 +358,35 @@ static void io_hint_rush_test(struct kunit *test)
 	t->classes[1].hold_ns = 3 * IO_HINT_TIMEOUT;
 	KUNIT_EXPECT_EQ(test, io_hint_test_look(t), (s64)(10 * IO_HINT_US));
 	KUNIT_EXPECT_EQ(test, t->left, 3 * IO_HINT_TIMEOUT);
+	/* ... nor does more I/O. */
+	t->counts.own_published[1]++;
+	KUNIT_EXPECT_EQ(test, io_hint_test_look(t), (s64)(10 * IO_HINT_US));
+	KUNIT_EXPECT_EQ(test, t->left, 3 * IO_HINT_TIMEOUT);
+}
+
+/* A class takes the place of another one: only its own I/O counts. */
+static void io_hint_generation_test(struct kunit *test)
+{
+	struct io_hint_test *t = test->priv;
+
+	t->counts.own_published[1] = 1;
+	KUNIT_EXPECT_EQ(test, io_hint_test_look(t), (s64)(10 * IO_HINT_US));
+	t->counts.own_withdrawn[1] = 1;
+	t->classes[1].generation++;
+	t->classes[1].hold_ns = 100 * IO_HINT_TIMEOUT;
+	t->hint.rush_ns[1] = IO_HINT_TIMEOUT;
+	KUNIT_EXPECT_EQ(test, io_hint_test_look(t), S64_MAX);
+	KUNIT_EXPECT_EQ(test, io_hint_test_look(t), S64_MAX);
+	KUNIT_EXPECT_EQ(test, t->hint.rush_ns[1], 0);
+	t->counts.own_published[1]++;
+	t->counts.own_withdrawn[1]++;
+	KUNIT_EXPECT_EQ(test, io_hint_test_look(t), (s64)(10 * IO_HINT_US));
+	KUNIT_EXPECT_EQ(test, t->left, 100 * IO_HINT_TIMEOUT);
+
+	/* If I/O is the first that is seen of it, that counts. */
+	t->counts.own_published[1]++;
+	t->classes[1].generation++;
+	KUNIT_EXPECT_EQ(test, io_hint_test_look(t), (s64)(10 * IO_HINT_US));
 }
 
 /* Several classes on one CPU: the strictest one that is pending counts. */
@@ -629,20 +658,8 @@ static void io_hint_again_test(struct kunit *test)
 }
 
 /* After a deep state: was the CPU woken, and too early? */
-static const struct cpuidle_driver io_hint_adl = {
-	.states = {
-		IO_HINT_POLL,
-		{ .exit_latency_ns = 2000, .target_residency_ns = 4000 },
-		{ .exit_latency_ns = 220000, .target_residency_ns = 600000 },
-		{ .exit_latency_ns = 280000, .target_residency_ns = 800000 },
-		{ .exit_latency_ns = 680000, .target_residency_ns = 2000000 },
-	},
-	.state_count = 5,
-};
-
 struct io_hint_cut_case {
 	const char	*name;
-	unsigned long	disabled;
 	s64		deep_ns;
 	u32		too_deep;
 	s64		slept_ns;
@@ -652,17 +669,12 @@ struct io_hint_cut_case {
 #define IO_HINT_WOKEN(class)	(BIT(class) << IO_HINT_WOKEN_SHIFT)
 
 static const struct io_hint_cut_case io_hint_cut_cases[] = {
-	{ "not deep", 0, 0, 0, 1000, 0 },
-	{ "not woken", 0, 680000, BIT(1), 1000, 0 },
-	{ "woken", 0, 680000, IO_HINT_WOKEN(1), 1000, 600000 },
-	{ "just too early", 0, 680000, IO_HINT_WOKEN(1), 599999, 600000 },
-	{ "long enough", 0, 680000, IO_HINT_WOKEN(1), 600000, 0 },
-	{ "shallower than that one", 0, 220000, IO_HINT_WOKEN(1), 1000, 600000 },
-	{ "never slept", 0, 680000, IO_HINT_WOKEN(1), -680000, 600000 },
-	{ "shallowest deep one disabled", BIT(2), 680000, IO_HINT_WOKEN(1),
-	  700000, 800000 },
-	{ "nothing deep enabled any more", BIT(2) | BIT(3) | BIT(4), 680000,
-	  IO_HINT_WOKEN(1), 1000, 0 },
+	{ "not deep", 0, 0, 1000, 0 },
+	{ "not woken", 170000, BIT(1), 1000, 0 },
+	{ "woken", 170000, IO_HINT_WOKEN(1), 1000, 600000 },
+	{ "just too early", 170000, IO_HINT_WOKEN(1), 599999, 600000 },
+	{ "long enough", 170000, IO_HINT_WOKEN(1), 600000, 0 },
+	{ "never slept", 170000, IO_HINT_WOKEN(1), -170000, 600000 },
 };
 
 KUNIT_ARRAY_PARAM_DESC(io_hint_cut, io_hint_cut_cases, name);
@@ -671,17 +683,16 @@ static void io_hint_cut_test(struct kunit *test)
 {
 	const struct io_hint_cut_case *c = test->param_value;
 	struct io_hint_test *t = test->priv;
-	struct cpuidle_device *dev = io_hint_test_dev(test, &io_hint_adl, c->disabled);
+	struct cpuidle_device *dev = io_hint_test_dev(test, &io_hint_icx, 0);
 
 	dev->last_residency_ns = c->deep_ns + c->slept_ns;
 	t->hint.deep_ns = c->deep_ns;
+	t->hint.pays_ns = 600000;
 	t->counts.too_deep = c->too_deep;
-	KUNIT_EXPECT_EQ(test, io_hint_cut_short(&t->hint, &t->counts, t->classes,
-						&io_hint_adl, dev),
+	KUNIT_EXPECT_EQ(test, io_hint_cut_short(&t->hint, &t->counts, dev),
 			c->rush_ns != 0);
 	KUNIT_EXPECT_EQ(test, t->hint.rush_ns[1], c->rush_ns);
 	KUNIT_EXPECT_EQ(test, t->hint.rush_ns[2], 0);
-	KUNIT_EXPECT_EQ(test, t->counts.too_deep, 0);
 	KUNIT_EXPECT_EQ(test, t->hint.deep_ns, 0);
 }
 
@@ -893,6 +904,7 @@ static struct kunit_case io_hint_test_cases[] = {
 	KUNIT_CASE_PARAM(io_hint_expiry_wrap_test, io_hint_expiry_gen_params),
 	KUNIT_CASE_PARAM(io_hint_hold_test, io_hint_hold_gen_params),
 	KUNIT_CASE(io_hint_rush_test),
+	KUNIT_CASE(io_hint_generation_test),
 	KUNIT_CASE(io_hint_classes_test),
 	KUNIT_CASE(io_hint_clock_test),
 	KUNIT_CASE_PARAM(io_hint_bind_test, io_hint_bind_gen_params),

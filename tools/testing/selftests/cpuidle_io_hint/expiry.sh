@@ -92,8 +92,13 @@ for governor; do
 	test_le "$governor: no more than a tick late" "$expire_us" \
 		$((TIMEOUT_US + TICK_US))
 	test_eq "$governor: not held back any more" "$late_caps" 0
-	# haltpoll polls before it halts, but then it is to halt.
-	test_le "$governor: polling is not forced" "$polls" 2
+	# haltpoll polls for up to 0.2 ms before it halts, but then it is to
+	# halt: otherwise it would do so 200 times.
+	case $governor in
+	haltpoll)	most=10 ;;
+	*)		most=2 ;;
+	esac
+	test_le "$governor: polling is not forced" "$polls" $most
 	case $governor in
 	menu|teo)
 		test_ok "$governor: deep again" deep_again

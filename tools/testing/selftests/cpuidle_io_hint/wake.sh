@@ -35,7 +35,7 @@ move_tasks
 governors=$(deep_governors)
 # shellcheck disable=SC2086 # one word a governor
 set -- $governors
-ktap_set_plan $(($# * 15 + 3))
+ktap_set_plan $(($# * 17 + 3))
 
 # publish LIMIT_US: hints for a CPU that is asleep, and what became of it
 publish() {
@@ -136,7 +136,8 @@ for governor; do
 
 	if [ -z "$disk" ]; then
 		for what in "each pause" "at most" "wake=0" "wake=0 capped" \
-			"one after the other" "capped" "wake=0 after" off even
+			"one after the other" "capped" "short pauses" \
+			"limit 0" "wake=0 after" off even
 		do
 			ktap_test_skip "$governor: $what: no disk given"
 		done
@@ -165,6 +166,13 @@ for governor; do
 	# For the first one, and to find out that the next one comes soon
 	test_le "$governor: not woken from read to read" "$woken" 2
 	test_ge "$governor: they are capped" $(($(total capped) - capped)) $IOS
+	# Pauses for which a state in between would do, but not the deepest one
+	woken_by $IOS 200
+	test_le "$governor: nor after pauses that are too short" "$woken" 2
+	echo 0 > "$queue/cpu_lat_limit_us"
+	woken_by $IOS 0
+	test_le "$governor: nor with the strictest limit" "$woken" 2
+	echo $LIMIT_US > "$queue/cpu_lat_limit_us"
 	woken_by $IOS 5000
 	test_ge "$governor: woken after pauses again" "$woken" \
 		$((IOS * 8 / 10))
