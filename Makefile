@@ -41,7 +41,7 @@ help:
 	@echo "make distclean  remove the kernel sources as well"
 	@echo
 	@echo "KERNEL=N.M chooses the kernel ($(KERNELS)); by default,"
-	@echo "           make test takes all of them, the others take 6.12"
+	@echo "           test and bench take all of them, the others take 6.12"
 	@echo "QUICK=1    lets make bench take a few minutes, for a part of it"
 	@echo "PATCHED=0  lets make kernel leave out the change"
 	@echo "BUILD=path is used instead of build/"

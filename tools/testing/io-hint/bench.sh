@@ -16,7 +16,7 @@
 #  -q		quick: a part of the workloads, with two seeds
 #  -t		test: that two quick runs, at the same time and on a busy
 #		host, give the same results.csv to the last digit; they are
-#		left in out/bench-test/
+#		left in out/bench-test/, whatever -j and -o say
 #  -1		one seed only; for trying things out
 #
 # QUICK=1 in the environment is the same as -q.
@@ -45,7 +45,7 @@ done
 shift $((OPTIND - 1))
 [ -z "$test" ] || quick=1
 case $jobs in
-''|*[!0-9]*|0)	bad_usage "-j wants a number" ;;
+''|*[!0-9]*|0*)	bad_usage "-j wants a number" ;;
 esac
 # shellcheck disable=SC2046 # one word a version
 [ $# -gt 0 ] || set -- $(versions)

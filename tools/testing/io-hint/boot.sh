@@ -6,7 +6,8 @@
 #		 -i INITRAMFS -o DIR
 #
 # Boots a kernel in QEMU, without acceleration, lets the guest's /run do its
-# work and unpacks what that leaves in /out into DIR, next to console.log.
+# work and unpacks what that leaves in /out into DIR, next to console.log.  What
+# was in DIR before is removed.
 # Fails if the guest does not finish, and with the status of /run if it does.
 #
 #  -a ARGS	arguments of /run
@@ -67,6 +68,22 @@ while getopts va:b:c:d:l:m:p:q:s:k:i:o: option; do
 	*)	bad_usage "unknown option" ;;
 	esac
 done
+shift $((OPTIND - 1))
+[ $# -eq 0 ] || bad_usage "$1 is one word too many"
+for number in "$seconds" "$latency_us" "$cpus" "${queues:-1}" "$seed"; do
+	case $number in
+	''|*[!0-9]*|0*)	bad_usage "'$number' is not a number" ;;
+	esac
+done
+for disk in $disks; do
+	case $disk in
+	nvme|virtio|ahci|multipath)
+		;;
+	*)
+		bad_usage "unknown disk $disk"
+		;;
+	esac
+done
 [ -n "$image" ] || bad_usage "-k is missing"
 [ -n "$initramfs" ] || bad_usage "-i is missing"
 [ -n "$out" ] || bad_usage "-o is missing"
@@ -125,16 +142,13 @@ else
 				-device "$path" -device "$path" \
 				-device nvme-ns,drive=multipath,nsid=1
 			;;
-		*)
-			bad_usage "unknown disk $disk"
-			;;
 		esac
 	done
 fi
 
 timeout "$seconds" qemu-system-x86_64 "$@" </dev/null >"$out/qemu.log" 2>&1 || {
-	tail -n 5 "$out/qemu.log" "$out/console.log" >&2
-	die "the guest did not finish; see $out/console.log"
+	tail -n 5 "$out/qemu.log" "$out/console.log" >&2 || :
+	die "the guest did not finish; see $out/"
 }
 tar -C "$out" -xzf "$results" 2>/dev/null || :
 [ -e "$out/status" ] ||
