@@ -67,7 +67,8 @@ static __always_inline void blk_cpu_lat_publish(struct request_queue *q,
 	/* data_race: whichever T is read, old or new, goes into the mark. */
 	if (likely(data_race(rq->mq_ctx->cpu_lat_mark) == self)) {
 		rq->cpu_lat_class = class;
-		rq->cpu_lat_mark = self;
+		/* gcc would take four instructions to make it one store. */
+		WRITE_ONCE(rq->cpu_lat_mark, self);
 		cpuidle_io_hint_publish_this_cpu(class);
 	} else {
 		__blk_cpu_lat_publish(rq, class);
@@ -101,10 +102,14 @@ static __always_inline void blk_cpu_lat_withdraw(struct request *rq)
  */
 static __always_inline void blk_cpu_lat_learn(struct request *rq)
 {
-	u16 mark = rq->cpu_lat_mark;
+	u16 differs;
 
-	if (static_branch_unlikely(&blk_cpu_lat_enabled) &&
-	    (mark & ~BLK_CPU_LAT_BOTH) != raw_smp_processor_id() + 1 && mark)
+	if (!static_branch_unlikely(&blk_cpu_lat_enabled))
+		return;
+
+	/* BLK_CPU_LAT_BOTH, the highest bit, does not matter. */
+	differs = (rq->cpu_lat_mark ^ (raw_smp_processor_id() + 1)) << 1;
+	if (unlikely(differs) && rq->cpu_lat_mark)
 		__blk_cpu_lat_learn(rq);
 }
 

@@ -13,7 +13,7 @@ ONE_CPU_WILL_DO=1
 
 # Publication and withdrawal; the documentation says 39 with preemption, 34
 # without, of which learning, which null_blk has nothing to do with, is 7.
-MAX_INSN=40
+MAX_INSN=32
 IOS=3000
 
 have_null_blk || skip_all "no null_blk with configfs"
