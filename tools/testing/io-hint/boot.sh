@@ -25,7 +25,8 @@
 #  -s SEED	with -v: what the random numbers of the guest start from
 #		(default: 1)
 #  -v		virtual time: one instruction is one nanosecond, idle time is
-#		skipped, and each run gives the same result, to the last digit.
+#		skipped, and each run gives the same result, to the last digit
+#		(on a busy host, mostly: see bench.rst).
 #		There are no disks then: time would jump while the host reads,
 #		by as much as that takes.
 #
