@@ -16,7 +16,7 @@
 #  -q		quick: a part of the workloads, with two seeds
 #  -t		test: that two quick runs, at the same time and on a busy
 #		host, give the same results.csv to the last digit; they are
-#		left in out/bench-test/, whatever -j and -o say
+#		left in out/bench-test/, whatever -j and -o say; only as root
 #  -1		one seed only; for trying things out
 #
 # QUICK=1 in the environment is the same as -q.
@@ -43,7 +43,11 @@ while getopts 1j:o:qt option; do
 	esac
 done
 shift $((OPTIND - 1))
-[ -z "$test" ] || quick=1
+if [ -n "$test" ]; then
+	quick=1
+	[ -n "$(realtime)" ] ||
+		die "-t wants real-time priority, see boot.sh --help; be root"
+fi
 case $jobs in
 ''|*[!0-9]*|0*)	bad_usage "-j wants a number" ;;
 esac
@@ -154,11 +158,6 @@ host_cpu() {
 }
 
 # worker CPU: takes boots from the plan until there are none left
-#
-# QEMU has two threads that run timers when they are due, and which of them does
-# makes a difference for the order of the emulated CPUs.  The one that runs these
-# is hardly ever late, unless it has to compete with the other one: on one CPU
-# they take turns.
 worker() {
 	taskset -cp "$1" "$(exec sh -c 'echo $PPID')" > /dev/null
 	while read -r version kernel machine seed; do

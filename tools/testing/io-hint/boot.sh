@@ -25,8 +25,10 @@
 #  -s SEED	with -v: what the random numbers of the guest start from
 #		(default: 1)
 #  -v		virtual time: one instruction is one nanosecond, idle time is
-#		skipped, and each run gives the same result, to the last digit
-#		(on a busy host, mostly: see bench.rst).
+#		skipped, and each run gives the same result, to the last digit.
+#		That wants real-time priority on one CPU of the host, for
+#		which boot.sh has to be run as root: without it, a run on a
+#		busy host may differ (see below).
 #		There are no disks then: time would jump while the host reads,
 #		by as much as that takes.
 #
@@ -112,9 +114,19 @@ scsi_debug.add_host=0 lab.states=$states lab.args=$(echo "$args" | tr ' ' ,) \
 $cmdline"
 
 if [ -n "$virtual" ]; then
-	set -- "$@" -accel tcg,thread=single -icount shift=0,sleep=off \
+	# When a timer is due, either of QEMU's two threads may run it, and if
+	# it is not the one that runs the emulated CPUs, that one is
+	# interrupted, and goes on with another CPU.  On one CPU of the host,
+	# at the same real-time priority, neither can get in while the other
+	# one has something to do.
+	together=$(taskset -cp $$ | sed 's/.*: //;s/[-,].*//')
+	# shellcheck disable=SC2046 # three words, or none
+	set -- taskset -c "$together" $(realtime) \
+		qemu-system-x86_64 "$@" \
+		-accel tcg,thread=single -icount shift=0,sleep=off \
 		-rtc clock=vm,base=2024-01-01 -seed "$seed"
 else
+	set -- qemu-system-x86_64 "$@"
 	backend=driver=null-co,size=$SIZE,read-zeroes=on,latency-ns=${latency_us}000
 	queues=${queues:-$cpus}
 	pairs=max_ioqpairs=$queues
@@ -147,7 +159,7 @@ else
 	done
 fi
 
-timeout "$seconds" qemu-system-x86_64 "$@" </dev/null >"$out/qemu.log" 2>&1 || {
+timeout "$seconds" "$@" </dev/null >"$out/qemu.log" 2>&1 || {
 	tail -n 5 "$out/qemu.log" "$out/console.log" >&2 || :
 	die "the guest did not finish; see $out/"
 }

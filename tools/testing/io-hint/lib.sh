@@ -46,6 +46,12 @@ bad_usage() {
 	die "${1:-wrong arguments}; see $self --help"
 }
 
+# realtime: what a command is to be started with to have real-time priority;
+# nothing if we are not allowed to
+realtime() {
+	! chrt -f 1 true 2> /dev/null || echo chrt -f 1
+}
+
 # The versions that there are hooks for, on one line
 versions() {
 	for v in "$top"/patches/*/series; do
