@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # usage: boot.sh [-v] [-s SEED] [-a ARGS] [-b SECONDS] [-c CMDLINE] [-d DISKS]
-#		 [-l US] [-m MACHINE] [-p CPUS] [-q QUEUES] -k IMAGE
-#		 -i INITRAMFS -o DIR
+#		 [-g MB] [-l US] [-m MACHINE] [-p CPUS] [-q QUEUES] [-w MB]
+#		 -k IMAGE -i INITRAMFS -o DIR
 #
 # Boots a kernel in QEMU, without acceleration, lets the guest's /run do its
 # work and unpacks what that leaves in /out into DIR, next to console.log.  What
@@ -18,12 +18,15 @@
 #		virtio		vda
 #		ahci		sda, behind a single interrupt, not a managed one
 #		multipath	nvme0n1 or nvme1n1, behind two controllers
+#  -g MB	memory of the guest (default: 1024)
 #  -l US		what a read takes (default: 200 us)
 #  -m MACHINE	idle states of this machine, from idle-states.csv (default: icx)
 #  -p CPUS	how many CPUs the guest has (default: 2)
 #  -q QUEUES	how many queues the disks have (default: one per CPU)
 #  -s SEED	with -v: what the random numbers of the guest start from
 #		(default: 1)
+#  -w MB	the disks have so much space and keep what is written; how long
+#		they take is then up to the host
 #  -v		virtual time: one instruction is one nanosecond, idle time is
 #		skipped, and each run gives the same result, to the last digit.
 #		That wants real-time priority on one CPU of the host, for
@@ -32,7 +35,8 @@
 #		There are no disks then: time would jump while the host reads,
 #		by as much as that takes.
 #
-# Disks, of which there are none with -v, read zeros, and have a write cache.
+# Disks, of which there are none with -v, read zeros unless -w is given, and have
+# a write cache.
 
 set -eu
 # shellcheck source=lib.sh
@@ -49,22 +53,26 @@ disks="nvme virtio"
 machine=icx
 cpus=2
 queues=
+memory=1024
+writable=
 latency_us=200
 image=
 initramfs=
 out=
-while getopts va:b:c:d:l:m:p:q:s:k:i:o: option; do
+while getopts va:b:c:d:g:l:m:p:q:s:w:k:i:o: option; do
 	case $option in
 	v)	virtual=1 ;;
 	a)	args=$OPTARG ;;
 	b)	seconds=$OPTARG ;;
 	c)	cmdline=$OPTARG ;;
 	d)	disks=$OPTARG ;;
+	g)	memory=$OPTARG ;;
 	l)	latency_us=$OPTARG ;;
 	m)	machine=$OPTARG ;;
 	p)	cpus=$OPTARG ;;
 	q)	queues=$OPTARG ;;
 	s)	seed=$OPTARG ;;
+	w)	writable=$OPTARG ;;
 	k)	image=$OPTARG ;;
 	i)	initramfs=$OPTARG ;;
 	o)	out=$OPTARG ;;
@@ -73,7 +81,8 @@ while getopts va:b:c:d:l:m:p:q:s:k:i:o: option; do
 done
 shift $((OPTIND - 1))
 [ $# -eq 0 ] || bad_usage "$1 is one word too many"
-for number in "$seconds" "$latency_us" "$cpus" "${queues:-1}" "$seed"; do
+for number in "$seconds" "$latency_us" "$cpus" "${queues:-1}" "$seed" \
+		"$memory" "${writable:-1}"; do
 	case $number in
 	''|*[!0-9]*|0*)	bad_usage "'$number' is not a number" ;;
 	esac
@@ -105,7 +114,7 @@ results=$out/results.tar.gz
 [ -n "$virtual" ] || cmdline="no_timer_check $cmdline"
 # Neither the ports of q35 itself nor the disk that scsi_debug makes up are to
 # be there where nobody asks for them.
-set -- -M q35,sata=off -cpu max -m 1G -smp "$cpus" -nodefaults -no-reboot \
+set -- -M q35,sata=off -cpu max -m "$memory" -smp "$cpus" -nodefaults -no-reboot \
 	-display none \
 	-serial "file:$out/console.log" -serial "file:$results" \
 	-kernel "$image" -initrd "$initramfs" \
@@ -137,6 +146,11 @@ else
 	# only with -p 1 are times worth a look.
 	set -- "$@" -accel tcg,thread=single
 	for disk in $disks; do
+		if [ -n "$writable" ]; then
+			file=$out/$disk.img
+			truncate -s "${writable}M" "$file"
+			backend=driver=raw,file.driver=file,file.filename=$file
+		fi
 		set -- "$@" -blockdev "$backend,node-name=$disk"
 		case $disk in
 		nvme)
@@ -166,6 +180,6 @@ timeout "$seconds" "$@" </dev/null >"$out/qemu.log" 2>&1 || {
 tar -C "$out" -xzf "$results" 2>/dev/null || :
 [ -e "$out/status" ] ||
 	die "the guest left no results; see $out/console.log"
-rm -f "$results" "$out/qemu.log"
+rm -f "$results" "$out/qemu.log" "$out"/*.img
 
 exit "$(cat "$out/status")"
