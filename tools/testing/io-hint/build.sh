@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# usage: build.sh [--w1] VERSION [unpatched]
+# usage: build.sh [--w1] [--debug KIND] VERSION [unpatched|faulty]
 #
 # Builds the test kernel VERSION in build/VERSION-patched from tinyconfig and
 # lab.config, with our change applied and the options of hint.config set, or
@@ -10,8 +10,12 @@
 # as the last line; what is going on is told on stderr.  The source is in
 # build/src/VERSION-patched, do not edit it there: it is made anew.
 #
-#   --w1  only compile our objects and the hooked ones, with W=1, and fail if
-#         there is a warning about a file of ours
+# "faulty" is "patched" with the faults of faults.patch, for the stress test.
+#
+#   --w1          only compile our objects and the hooked ones, with W=1, and
+#                 fail if there is a warning about a file of ours
+#   --debug KIND  with the options of debug/common.config and debug/KIND.config
+#                 as well, in build/VERSION-patched-KIND
 #
 # The exit status is 4 where the source can no longer be had (see fetch.sh).
 
@@ -20,13 +24,18 @@ set -eu
 . "$(dirname -- "$0")/lib.sh"
 
 w1=
+debug=
 version=
 variant=patched
 while [ $# -gt 0 ]; do
 	case $1 in
 	-h|--help)	usage; exit ;;
 	--w1)		w1=y ;;
-	unpatched)	variant=unpatched ;;
+	--debug)	[ $# -gt 1 ] || bad_usage "--debug wants a KIND"
+			debug=$2
+			shift ;;
+	unpatched|faulty)
+			variant=$1 ;;
 	-*)		bad_usage "unknown option $1" ;;
 	*)		[ -z "$version" ] || bad_usage "unknown word $1"
 			version=$1 ;;
@@ -34,7 +43,9 @@ while [ $# -gt 0 ]; do
 	shift
 done
 [ -n "$version" ] || bad_usage "VERSION is missing"
-[ -z "$w1" ] || [ $variant = patched ] || bad_usage "--w1 needs our files"
+[ -z "$w1" ] || [ "$variant" = patched ] || bad_usage "--w1 needs our files"
+[ -z "$debug" ] || [ -e "$here/debug/$debug.config" ] ||
+	bad_usage "no kind of debug kernel is called $debug"
 need_version "$version"
 [ "$(uname -m)" = x86_64 ] || die "the test kernel needs an x86_64 machine"
 case $BUILD in
@@ -100,8 +111,10 @@ make_tree() {
 	tmp=$(mktemp -d "$BUILD/src/.tree.XXXXXX")
 	cp -al "$pristine" "$tmp/tree"
 	: >"$tmp/files"
-	if [ $variant = patched ]; then
+	if [ "$variant" != unpatched ]; then
 		PATCHES=$version "$here/apply.sh" "$tmp/tree" >/dev/null
+		[ "$variant" = patched ] ||
+			patch -d "$tmp/tree" -p1 -F0 -s <"$here/faults.patch"
 		{ own_files; hooked_files "$version"; } | sort -u >"$tmp/files"
 	fi
 	[ -e "$src.files" ] || : >"$src.files"
@@ -144,10 +157,21 @@ logged() {
 	"$@" >"$log" 2>&1 9>&- || failed
 }
 
-# fragment: the options on top of tinyconfig
+# fragment: the options on top of tinyconfig; of those that are set more than
+# once, the last one counts
 fragment() {
-	cat "$here/lab.config"
-	[ $variant = unpatched ] || cat "$here/hint.config"
+	{
+		cat "$here/lab.config"
+		[ "$variant" = unpatched ] || cat "$here/hint.config"
+		[ -z "$debug" ] || cat "$here/debug/common.config" \
+			"$here/debug/$debug.config"
+	} | awk '
+		/^CONFIG_/ { split($0, word, "="); name = word[1] }
+		/^# CONFIG_/ { name = $2 }
+		!/CONFIG_/ { next }
+		!(name in line) { order[++n] = name }
+		{ line[name] = $0 }
+		END { for (i = 1; i <= n; i++) print line[order[i]] }'
 }
 
 # check_config FRAGMENT CONFIG: ends where an option of the one is not in the
@@ -183,7 +207,7 @@ configure() {
 	[ ! -e "$obj/.config" ] || [ ! -e "$stamp" ] ||
 		[ "$(cat "$stamp")" != "$want$(sha256sum <"$obj/.config")" ] ||
 		return 0
-	say "configuring $version $variant"
+	say "configuring $version $variant${debug:+ $debug}"
 	tmp=$(mktemp -d "$obj/.configure.XXXXXX")
 	fragment >"$tmp/fragment"
 	logged kmake KCONFIG_CONFIG="$tmp/tiny" tinyconfig
@@ -247,7 +271,8 @@ progress() {
 src=$pristine-$variant
 id=$({
 	cat "$pristine.origin"
-	[ $variant = unpatched ] || {
+	[ "$variant" = unpatched ] || {
+		[ "$variant" = patched ] || cat "$here/faults.patch"
 		cat "$top/patches/files" "$top/patches/$version/series"
 		cd "$top"
 		own_files | tr '\n' '\0' | xargs -0 sha256sum
@@ -261,11 +286,12 @@ make_tree
 # files by relative paths: ccache finds there what the other variant, or
 # another copy of this project, has compiled.
 
-obj=$src/objects
+obj=$src/objects${debug:+-$debug}
+link=$BUILD/$version-$variant${debug:+-$debug}
 if [ -n "$w1" ]; then
 	obj=$src/objects-w1
 else
-	ln -sfn "src/$version-$variant/objects" "$BUILD/$version-$variant"
+	ln -sfn "src/${obj#"$BUILD/src/"}" "$link"
 fi
 mkdir -p "$obj"
 log=$obj/build.log
@@ -291,7 +317,7 @@ fi
 
 # Image
 
-image=$BUILD/$version-$variant/arch/x86/boot/bzImage
+image=$link/arch/x86/boot/bzImage
 done=$obj/.done
 start=$(date +%s)
 todo=0
@@ -299,7 +325,7 @@ todo=0
 if [ ! -e "$done" ] || [ "$(cat "$done")" != "$id$(cat "$obj/.config.stamp")" ]
 then
 	rm -f "$done"
-	say "preparing $version $variant"
+	say "preparing $version $variant${debug:+ $debug}"
 	logged kmake -j"$(nproc)" modules_prepare
 	todo=$(kmake -n -k bzImage modules 2>/dev/null 9>&- | objects)
 fi
@@ -313,6 +339,6 @@ wait "$monitor" 2>/dev/null || :
 monitor=
 [ ! -t 2 ] || printf '\r\033[K' >&2
 [ $rc -eq 0 ] || failed
-say "$version $variant: $(objects <"$log") objects in $(elapsed) s"
+say "$version $variant${debug:+ $debug}: $(objects <"$log") objects in $(elapsed) s"
 echo "$id$(cat "$obj/.config.stamp")" >"$done"
 echo "$image"

@@ -25,12 +25,14 @@ fi
 
 # $BUILD may have been pointed at a directory that holds other things.
 for v in $(versions); do
-	rm -rf "$BUILD/$v-patched" "$BUILD/$v-unpatched" \
-		"$BUILD"/*-"$v.cpio.gz" "$BUILD/bench-$v"-*.cpio \
-		"$BUILD/src/$v-patched"* "$BUILD/src/$v-unpatched"*
+	for variant in patched unpatched faulty; do
+		rm -rf "$BUILD/$v-$variant"* "$BUILD/src/$v-$variant"*
+	done
+	rm -rf "$BUILD"/*-"$v.cpio.gz" "$BUILD/bench-$v"-*.cpio \
+		"$BUILD/stress-$v"-*.cpio.gz
 	[ -z "$all" ] || rm -rf "$BUILD/src/$v" "$BUILD/src/$v.origin"
 done
-rm -rf "$BUILD"/src/.tree.* "$BUILD"/src/.fetch.* "$BUILD/lock"
+rm -rf "$BUILD"/src/.tree.* "$BUILD"/src/.fetch.* "$BUILD/lock" "$BUILD/stress"
 [ -z "$all" ] || {
 	rm -rf "$BUILD/apt" "$BUILD/deps.log"
 	rmdir "$BUILD/src" 2>/dev/null || :
