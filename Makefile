@@ -10,6 +10,7 @@ PATCHED := 1
 KERNELS := $(patsubst patches/%/series,%,$(wildcard patches/*/series))
 scripts := tools/testing/io-hint
 variant := $(if $(filter 0,$(PATCHED)),unpatched)
+kinds := $(filter-out common,$(notdir $(basename $(wildcard $(scripts)/debug/*))))
 
 ifneq ($(filter-out $(KERNELS),$(KERNEL))$(word 2,$(KERNEL)),)
 $(error KERNEL=$(KERNEL) is not supported; choose one of: $(KERNELS))
@@ -27,7 +28,7 @@ endif
 override SRC := $(value SRC)
 export SRC
 
-.PHONY: help deps kernel apply unapply demo test bench clean distclean
+.PHONY: help deps kernel apply unapply demo test bench stress clean distclean
 
 help:
 	@echo "make deps       install the Debian packages that are needed"
@@ -37,13 +38,19 @@ help:
 	@echo "make demo       show what the change does"
 	@echo "make test       run all tests"
 	@echo "make bench      compare with the alternatives, in virtual time"
+	@echo "make stress     everything at once, on debug kernels"
 	@echo "make clean      remove what was built"
 	@echo "make distclean  remove the kernel sources as well"
 	@echo
 	@echo "KERNEL=N.M chooses the kernel ($(KERNELS)); by default,"
-	@echo "           test and bench take all of them, the others take 6.12"
+	@echo "           test, bench and stress take all of them, the others"
+	@echo "           take 6.12"
 	@echo "QUICK=1    lets make bench take a few minutes, for a part of it"
-	@echo "PATCHED=0  lets make kernel leave out the change"
+	@echo "TIME=60m   is how long make stress runs a kernel (default: 20m)"
+	@echo "SEED=N     lets make stress choose as in an earlier run"
+	@echo "KIND=name  is the only kernel that make stress runs:"
+	@echo "           $(kinds)"
+	@echo "PATCHED=0  lets make kernel and make stress leave out the change"
 	@echo "BUILD=path is used instead of build/"
 
 deps:
@@ -68,6 +75,10 @@ test:
 
 bench:
 	@$(scripts)/bench.sh $(if $(filter 1,$(QUICK)),-q) $(KERNEL)
+
+stress:
+	@$(scripts)/stress.sh $(addprefix -k ,$(KIND)) $(addprefix -s ,$(SEED)) \
+		$(addprefix -t ,$(TIME)) $(if $(variant),-u) $(KERNEL)
 
 clean:
 	@$(scripts)/clean.sh
