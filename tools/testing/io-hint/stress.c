@@ -343,12 +343,8 @@ static bool find_disk(const struct slot *slot, char *disk)
 
 static bool pick_disk(char *disk)
 {
-	char path[128];
-
-	if (!find_disk(&pick(slots), disk))
-		return false;
-	snprintf(path, sizeof(path), "/sys/block/%s/queue", disk);
-	return access(path, F_OK) == 0;
+	return find_disk(&pick(slots), disk) &&
+	       exists("/sys/block/%s/queue", disk);
 }
 
 /* Lost requests are to be found before the round ends. */
@@ -1130,7 +1126,7 @@ static pid_t spawn(unsigned int round, unsigned int nr)
 
 static void rest(void)
 {
-	char state[64], cpu[64], all[16][64];
+	char cpu[64], all[16][64];
 	int i, n;
 
 	for (i = 1; i < nr_cpus; i++)
@@ -1138,10 +1134,8 @@ static void rest(void)
 	for (i = 0; i < nr_cpus; i++) {
 		snprintf(cpu, sizeof(cpu), CPUS "/cpu%d/cpuidle", i);
 		n = names(cpu, "state", all, ARRAY_SIZE(all));
-		while (n--) {
-			snprintf(state, sizeof(state), "%.63s", all[n]);
-			put("0", "%s/%s/disable", cpu, state);
-		}
+		while (n--)
+			put("0", "%s/%s/disable", cpu, all[n]);
 	}
 	faults_off();
 }

@@ -92,8 +92,8 @@ cmdline() {
 prepare() {
 	# shellcheck disable=SC2086 # no word, or one
 	"$here/build.sh" --debug "$3" "$1" ${2#patched} >&2 || return
-	kselftest=$("$here/modules.sh" "$1" "$2-$3")
-	lab=$("$here/modules.sh" -d "$here/lab_modules" "$1" "$2-$3")
+	kselftest=$("$here/modules.sh" "$1" "$2-$3") || return
+	lab=$("$here/modules.sh" -d "$here/lab_modules" "$1" "$2-$3") || return
 	obj=$BUILD/$1-$2-$3
 	release=$(cat "$obj/include/config/kernel.release")
 	set -- -o "$BUILD/stress-$1-$2-$3.cpio.gz" \
