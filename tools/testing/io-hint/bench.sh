@@ -178,18 +178,18 @@ prepare() {
 	# shellcheck disable=SC2086 # no word, or one
 	"$here/build.sh" "$1" $which >&2 || return
 	# shellcheck disable=SC2086
-	kselftest=$("$here/modules.sh" "$1" $which)
+	kselftest=$("$here/modules.sh" "$1" $which) || return
 	# shellcheck disable=SC2086
-	lab=$("$here/modules.sh" -d "$here/lab_modules" "$1" $which)
+	lab=$("$here/modules.sh" -d "$here/lab_modules" "$1" $which) || return
 	initramfs=$BUILD/bench-$1-$2.cpio
 	"$here/initramfs.sh" -o "$initramfs.gz" -f "$here/guest-init:/init" \
 		-f "$here/bench-guest:/run" \
 		-f "$(command -v cyclictest):/bin/cyclictest" \
 		-f "$kselftest/test_cpuidle.ko:/test_cpuidle.ko" \
 		-f "$lab/lab_blk.ko:/lab_blk.ko" \
-		-f "$lab/lab_pmqos.ko:/lab_pmqos.ko"
+		-f "$lab/lab_pmqos.ko:/lab_pmqos.ko" || return
 	# An emulated CPU takes longer to decompress it than to boot.
-	gzip -dc "$initramfs.gz" > "$initramfs"
+	gzip -dc "$initramfs.gz" > "$initramfs" || return
 	rm "$initramfs.gz"
 }
 

@@ -6,7 +6,8 @@
  *
  * The run consists of rounds.  In each of them, fio reads, writes and verifies
  * on every disk there is, while actors, one process each, do to the disks and
- * to the CPUs what an administrator or a broken cable would.  Then everything comes to rest, and it is checked that
+ * to the CPUs what an administrator or a broken cable would.  Then everything
+ * comes to rest, and it is checked that
  *
  *  - no hint is pending, for any CPU and any class,
  *  - all classes and static keys are given back with the limits,
@@ -59,6 +60,7 @@
 /* A request that is not done by then never will be: none may take 10 s. */
 #define REST_S		90
 #define PATIENCE_S	5
+/* And the time that fio takes to start: see fio_start_s. */
 #define ROUND_S		60
 /* It takes debug kernels a while until something has happened. */
 #define SHORT_ROUND_S	20
@@ -94,7 +96,7 @@ static unsigned int below(unsigned int n)
 
 enum action {
 	A_READ_WRITE, A_VERIFY, A_KNOB, A_BAD_KNOB, A_GOVERNOR, A_STATE,
-	A_OFFLINE, A_ONLINE, A_IRQ, A_ELEVATOR, A_NR_REQUESTS, A_NR_HW_QUEUES,
+	A_OFFLINE, A_ONLINE, A_SUSPEND, A_IRQ, A_ELEVATOR, A_NR_REQUESTS, A_NR_HW_QUEUES,
 	A_NULLB, A_NULL_MODULE, A_SCSI_DELETE, A_SCSI_MODULE, A_VIRTIO_UNBIND,
 	A_VIRTIO_MODULE, A_NVME_RESET, A_NVME_UNBIND, A_NVME_MODULE, A_TIMEOUT,
 	A_REQUEUE, A_SCSI_FAULT, A_LOSE, NR_ACTIONS
@@ -102,8 +104,8 @@ enum action {
 
 static const char * const action_names[NR_ACTIONS] = {
 	"fio: read and write", "fio: verify", "knob: write", "knob: refuse",
-	"governor", "idle state", "CPU offline", "CPU online", "irq affinity",
-	"elevator", "nr_requests", "nr_hw_queues", "null_blk: again",
+	"governor", "idle state", "CPU offline", "CPU online", "suspend",
+	"irq affinity", "elevator", "nr_requests", "nr_hw_queues", "null_blk: again",
 	"null_blk: module", "scsi: delete", "scsi: module", "virtio: unbind",
 	"virtio: module", "nvme: reset", "nvme: unbind", "nvme: module",
 	"fault: timeout", "fault: requeue", "fault: scsi", "fault: lost",
@@ -114,7 +116,9 @@ enum device { D_KEEP, D_AGAIN, D_FAULT, D_SCSI, D_VIRTIO, D_NVME, NR_DEVICES };
 
 static struct shared {
 	atomic_bool	stop;
+	atomic_flag	scsi_busy;
 	atomic_uint	removals[NR_DEVICES];
+	atomic_uint	turns[NR_DEVICES];
 	atomic_uint	failures;
 	atomic_uint	background;
 	atomic_uint	done[NR_ACTIONS];
@@ -125,6 +129,7 @@ static char page[1 << 16];
 static const char *out = "/out";
 static bool patched;
 static int nr_cpus;
+static double fio_start_s;
 static uint64_t seed;
 static struct timespec start;
 static int actions_fd = -1;
@@ -244,6 +249,12 @@ static int vget(const char *path, char *text, size_t size)
 	snprintf(path_, sizeof(path_), __VA_ARGS__);			\
 	access(path_, F_OK) == 0;					\
 })
+
+/* One after the other, as some are rarely done, and none may be left out. */
+static unsigned int turn(enum device device, unsigned int n)
+{
+	return (seed + atomic_fetch_add(&shared->turns[device], 1)) % n;
+}
 
 /* A check has failed: keep what the trace has on it. */
 static void __attribute__((format(printf, 1, 2))) fail(const char *fmt, ...)
@@ -409,6 +420,21 @@ static int nullb_remove(const char *name)
 	return rmdir(path) ? -errno : 0;
 }
 
+/*
+ * scsi_debug: writing every_nth blocks all its hosts, that which is only just
+ * being made as well, and is not there yet.
+ */
+static void scsi_lock(void)
+{
+	while (atomic_flag_test_and_set(&shared->scsi_busy))
+		nap(10);
+}
+
+static void scsi_unlock(void)
+{
+	atomic_flag_clear(&shared->scsi_busy);
+}
+
 /* The command line of the kernel has add_host=0 (boot.sh). */
 static int load_scsi(void)
 {
@@ -453,8 +479,9 @@ static bool reap(pid_t pid, double seconds, int *status)
 		}
 		if (now() > deadline)
 			return false;
-		/* fio goes on with its next job. */
-		if (told && now() > deadline - REST_S + PATIENCE_S)
+		/* fio goes on with its next job, or has not begun. */
+		if (told && now() > deadline - REST_S + PATIENCE_S +
+				    ARRAY_SIZE(slots) * fio_start_s)
 			kill(pid, SIGKILL);
 		nap(20);
 	}
@@ -479,7 +506,7 @@ static int fio_job(const struct slot *slot, char *text, size_t size)
 	};
 	static const char * const sizes[] = { "512", "4k", "4k", "4k", "64k" };
 	static const int depths[] = { 1, 1, 1, 2, 4, 16, 32, 128 };
-	static const int thinks[] = { 0, 0, 100, 1000, 5000, 20000 };
+	static const int thinks[] = { 0, 1000, 5000, 20000, 50000, 100000 };
 	bool verify = slot->data && below(2);
 	int n, runtime = 2 + below(7);
 
@@ -697,6 +724,16 @@ static void act_hotplug(void)
 	tally(on ? A_ONLINE : A_OFFLINE, vput(what, on ? "1" : "0"), what);
 }
 
+/* Everything stands still, fio included, for a second or two. */
+static void act_suspend(void)
+{
+	char ms[16];
+
+	snprintf(ms, sizeof(ms), "%u", below(3000));
+	put(ms, "/sys/module/lab_wakeup/parameters/ms");
+	tally(A_SUSPEND, put("freeze", "/sys/power/state"), ms);
+}
+
 static void act_irq(void)
 {
 	char irq[64], mask[16], what[128];
@@ -786,8 +823,10 @@ static void act_scsi(void)
 	struct slot slot = { D_SCSI, "sd", below(2) };
 
 	removal(D_SCSI);
-	if (below(4) == 0) {
+	if (turn(D_SCSI, 4) == 0) {
+		scsi_lock();
 		reload(A_SCSI_MODULE, "scsi_debug", load_scsi);
+		scsi_unlock();
 		removal(D_SCSI);
 		return;
 	}
@@ -822,7 +861,7 @@ static void act_virtio(void)
 	char disk[64];
 
 	removal(D_VIRTIO);
-	if (below(3) == 0)
+	if (turn(D_VIRTIO, 3) == 0)
 		reload(A_VIRTIO_MODULE, "virtio_blk", NULL);
 	else
 		tally(A_VIRTIO_UNBIND,
@@ -837,7 +876,7 @@ static void act_nvme(void)
 {
 	char name[64];
 
-	switch (below(4)) {
+	switch (turn(D_NVME, 4)) {
 	case 0:
 		removal(D_NVME);
 		reload(A_NVME_MODULE, "nvme", NULL);
@@ -872,8 +911,9 @@ static void faults_off(void)
 	inject("timeout_inject", "probability", "0");
 	inject("requeue_inject", "probability", "0");
 	put("0", "/sys/kernel/debug/fail_io_timeout/probability");
-	put("0", "/sys/module/scsi_debug/parameters/every_nth");
+	scsi_lock();
 	put("0", "/sys/bus/pseudo/drivers/scsi_debug/every_nth");
+	scsi_unlock();
 }
 
 static void act_fault(void)
@@ -886,7 +926,7 @@ static void act_fault(void)
 	char disk[64];
 	int ret;
 
-	switch (below(4)) {
+	switch (turn(D_FAULT, 4)) {
 	case 0:
 		inject("timeout_inject", "times", "-1");
 		ret = inject("timeout_inject", "probability", percent);
@@ -909,8 +949,10 @@ static void act_fault(void)
 		tally(A_TIMEOUT, ret, disk);
 		break;
 	default:
+		scsi_lock();
 		put(pick(opts), "/sys/bus/pseudo/drivers/scsi_debug/opts");
 		ret = put("200", "/sys/bus/pseudo/drivers/scsi_debug/every_nth");
+		scsi_unlock();
 		tally(A_SCSI_FAULT, ret, "scsi_debug");
 	}
 	nap(below(1500));
@@ -926,6 +968,7 @@ static const struct actor {
 	{ act_governor,		500 },
 	{ act_state,		300 },
 	{ act_hotplug,		3000 },
+	{ act_suspend,		15000 },
 	{ act_irq,		300 },
 	{ act_elevator,		1000 },
 	{ act_nr_requests,	1000 },
@@ -1252,6 +1295,18 @@ static void setup(void)
 
 	rng = seed;
 	disks_on();
+
+	/* With all its libraries: seconds, on some debug kernels */
+	fio_start_s = now();
+	if (run("fio --version >/dev/null"))
+		give_up("fio does not run");
+	fio_start_s = now() - fio_start_s;
+}
+
+/* All disks are to be read and written for this long, once or twice. */
+static int round_s(int seconds, int starts)
+{
+	return seconds + starts * ARRAY_SIZE(slots) * fio_start_s;
 }
 
 static void check_leaks(void)
@@ -1287,7 +1342,7 @@ static uint64_t number(const char *arg)
 
 int main(int argc, char **argv)
 {
-	int option, seconds = 0, left;
+	int option, seconds = 0, left, shortest, longest;
 	unsigned int round = 0, i;
 	pid_t watcher;
 
@@ -1315,6 +1370,10 @@ int main(int argc, char **argv)
 		watch_log();
 	say("seed %llu, %d s, %d CPUs, %s", (unsigned long long)seed, seconds,
 	    nr_cpus, patched ? "with hints" : "without hints");
+	longest = round_s(ROUND_S, 2);
+	shortest = round_s(SHORT_ROUND_S, 1);
+	say("rounds of %d to %d s; fio starts in %.1f s", shortest, longest,
+	    fio_start_s);
 
 	do {
 		if (round && round % ROUNDS_WITH_DISKS == 0) {
@@ -1322,15 +1381,15 @@ int main(int argc, char **argv)
 			disks_on();
 		}
 		left = seconds - now();
-		if (left > ROUND_S)
-			left = ROUND_S;
-		if (left < SHORT_ROUND_S)
-			left = SHORT_ROUND_S;
+		if (left > longest)
+			left = longest;
+		if (left < shortest)
+			left = shortest;
 		one_round(round, left);
 		say("round %u, %u failures", round,
 		    atomic_load(&shared->failures));
 		round++;
-	} while (now() + SHORT_ROUND_S < seconds &&
+	} while (now() + shortest < seconds &&
 		 !atomic_load(&shared->failures));
 
 	if (!atomic_load(&shared->failures)) {
@@ -1344,8 +1403,9 @@ int main(int argc, char **argv)
 		say("%-20s %6u done %6u refused", action_names[i],
 		    atomic_load(&shared->done[i]),
 		    atomic_load(&shared->refused[i]));
-		/* It takes a while until everything has come up. */
-		if (!atomic_load(&shared->done[i]) && seconds >= 120 &&
+		/* It takes a while until everything has had its turn. */
+		if (!atomic_load(&shared->done[i]) &&
+		    seconds >= 120 && seconds >= 2 * longest &&
 		    !atomic_load(&shared->failures) &&
 		    (patched || (i != A_KNOB && i != A_BAD_KNOB)))
 			fail("%s: never done", action_names[i]);
