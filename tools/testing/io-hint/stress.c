@@ -130,6 +130,7 @@ static const char *out = "/out";
 static bool patched;
 static int nr_cpus;
 static double fio_start_s;
+static unsigned int round_nr;
 static uint64_t seed;
 static struct timespec start;
 static int actions_fd = -1;
@@ -660,9 +661,12 @@ static void act_knob(void)
 	fd = knob_open(path, sizeof(path), knobs[which]);
 	if (fd < 0)
 		return;
-	/* Then hints from elsewhere may come late, without a fault. */
-	if (which == 5 && !strcmp(value, "0"))
+	/* Then hints from elsewhere may come late: every other round, they may not. */
+	if (which == 5 && !strcmp(value, "0")) {
+		if (round_nr % 2 == 0)
+			goto close;
 		put("1", CHECK "/wake_off");
+	}
 
 	ret = knob_read(fd, before, sizeof(before));
 	/* The kernel does not see that nothing is written. */
@@ -1153,12 +1157,12 @@ static void lose_one(void)
 
 /* Rounds */
 
-static pid_t spawn(unsigned int round, unsigned int nr)
+static pid_t spawn(unsigned int nr)
 {
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		rng = seed * 1000003 + round * 1009 + nr;
+		rng = seed * 1000003 + round_nr * 1009 + nr;
 		rnd();
 		setpgid(0, 0);
 	} else if (pid < 0) {
@@ -1183,18 +1187,18 @@ static void rest(void)
 	faults_off();
 }
 
-static void one_round(unsigned int round, int seconds)
+static void one_round(int seconds)
 {
 	pid_t pids[ARRAY_SIZE(slots) + ARRAY_SIZE(actors)];
 	double deadline;
 	unsigned int i, n = 0;
 	char when[32];
 
-	snprintf(when, sizeof(when), "round %u", round);
+	snprintf(when, sizeof(when), "round %u", round_nr);
 	atomic_store(&shared->stop, false);
 	put("0", CHECK "/wake_off");
 	for (i = 0; i < ARRAY_SIZE(slots); i++) {
-		pids[n] = spawn(round, n);
+		pids[n] = spawn(n);
 		if (pids[n] == 0) {
 			while (!atomic_load(&shared->stop))
 				read_and_write(i);
@@ -1205,7 +1209,7 @@ static void one_round(unsigned int round, int seconds)
 	for (i = 0; i < ARRAY_SIZE(actors); i++) {
 		if (actors[i].hints && !patched)
 			continue;
-		pids[n] = spawn(round, n);
+		pids[n] = spawn(n);
 		if (pids[n] == 0) {
 			while (!atomic_load(&shared->stop)) {
 				nap(below(actors[i].pause_ms));
@@ -1218,8 +1222,10 @@ static void one_round(unsigned int round, int seconds)
 	}
 
 	deadline = now() + seconds;
-	while (now() < deadline && !atomic_load(&shared->failures))
+	while (now() < deadline && !atomic_load(&shared->failures)) {
 		nap(100);
+		check_module();
+	}
 	atomic_store(&shared->stop, true);
 
 	deadline = now() + 2 * REST_S;
@@ -1343,7 +1349,7 @@ static uint64_t number(const char *arg)
 int main(int argc, char **argv)
 {
 	int option, seconds = 0, left, shortest, longest;
-	unsigned int round = 0, i;
+	unsigned int i;
 	pid_t watcher;
 
 	while ((option = getopt(argc, argv, "s:t:o:")) != -1) {
@@ -1376,7 +1382,7 @@ int main(int argc, char **argv)
 	    fio_start_s);
 
 	do {
-		if (round && round % ROUNDS_WITH_DISKS == 0) {
+		if (round_nr && round_nr % ROUNDS_WITH_DISKS == 0) {
 			disks_off("between rounds");
 			disks_on();
 		}
@@ -1385,10 +1391,10 @@ int main(int argc, char **argv)
 			left = longest;
 		if (left < shortest)
 			left = shortest;
-		one_round(round, left);
-		say("round %u, %u failures", round,
+		one_round(left);
+		say("round %u, %u failures", round_nr,
 		    atomic_load(&shared->failures));
-		round++;
+		round_nr++;
 	} while (now() + shortest < seconds &&
 		 !atomic_load(&shared->failures));
 

@@ -91,7 +91,7 @@ cmdline() {
 	# CPUs of an emulator stand still now and then.  With 5-level page tables,
 	# KASAN takes any address for a wild one if an interrupt comes while
 	# identify_cpu() has the boot CPU's features cleared.
-	echo "rcupdate.rcu_cpu_stall_timeout=300 no5lvl"
+	echo "rcupdate.rcu_cpu_stall_timeout=300 no5lvl ignore_loglevel"
 }
 
 # prepare VERSION VARIANT KIND: the image and the initramfs
@@ -130,7 +130,7 @@ addresses() {
 # status is that of boot.sh.
 boot() {
 	obj=$BUILD/$2-$3-$4
-	"$here/boot.sh" -p 4 -g 2048 -w 64 -b $(($5 + 900)) \
+	"$here/boot.sh" -p 4 -g 2048 -w 64 -b $((2 * $5 + 300)) \
 		-a "$seed $5 $(addresses "$obj")" \
 		-c "$(cmdline "$4") ${6:-}" \
 		-k "$obj/arch/x86/boot/bzImage" \
