@@ -173,7 +173,9 @@ else
 	done
 fi
 
-timeout "$seconds" "$@" </dev/null >"$out/qemu.log" 2>&1 || {
+# In the group of this script, as it has to end by the same Ctrl-C.
+timeout --foreground "$seconds" "$@" </dev/null >"$out/qemu.log" 2>&1 || {
+	rm -f "$out"/*.img
 	tail -n 5 "$out/qemu.log" "$out/console.log" >&2 || :
 	die "the guest did not finish; see $out/"
 }

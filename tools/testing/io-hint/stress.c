@@ -385,6 +385,7 @@ static int nullb_on(const char *name, bool data)
 
 	nullb(name, "size", 64);
 	nullb(name, "memory_backed", data);
+	nullb(name, "discard", data);
 	nullb(name, "blocking", blocking);
 	nullb(name, "irqmode", strcmp(name, "again") ? 2 : below(3));
 	nullb(name, "completion_nsec", 10000 + below(2000000));
@@ -394,7 +395,8 @@ static int nullb_on(const char *name, bool data)
 	if (!strcmp(name, "again"))
 		nullb(name, "shared_tag_bitmap", below(2));
 	ret = nullb(name, "power", 1);
-	if (!ret)
+	/* "keep" loses nothing. */
+	if (!ret && strcmp(name, "keep"))
 		set_timeout(name);
 	return ret;
 }
@@ -1392,8 +1394,8 @@ int main(int argc, char **argv)
 		if (left < shortest)
 			left = shortest;
 		one_round(left);
-		say("round %u, %u failures", round_nr,
-		    atomic_load(&shared->failures));
+		say("round %u, %.0f s of %d s, %u failures", round_nr, now(),
+		    seconds, atomic_load(&shared->failures));
 		round_nr++;
 	} while (now() + shortest < seconds &&
 		 !atomic_load(&shared->failures));

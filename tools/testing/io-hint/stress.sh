@@ -135,7 +135,11 @@ boot() {
 		-c "$(cmdline "$4") ${6:-}" \
 		-k "$obj/arch/x86/boot/bzImage" \
 		-i "$BUILD/stress-$2-$3-$4.cpio.gz" -o "$out/$1" \
-		2> "$out/$1.err"
+		2> "$out/$1.err" &
+	guest=$!
+	tail -F --pid=$guest "$out/$1/console.log" 2> /dev/null | sed -un \
+		"s/^ *[0-9.]* \(round [0-9]*, .*s of .*\)/stress.sh: $1: \1/p" >&2
+	wait $guest
 }
 
 # why NAME: the first thing that went wrong
