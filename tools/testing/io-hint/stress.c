@@ -988,10 +988,30 @@ static const struct actor {
 
 /* The kernel's log */
 
+static bool has_one(const char *text, const char * const *words)
+{
+	while (*words && !strstr(text, *words))
+		words++;
+	return *words;
+}
+
 /* A race between others is noise; one that we have a part in is not. */
 static bool ours(const char *text)
 {
-	return strstr(text, "io_hint") || strstr(text, "cpu_lat");
+	static const char * const words[] = { "io_hint", "cpu_lat", NULL };
+
+	return has_one(text, words);
+}
+
+/* What we add to these functions is inlined: the title has their names. */
+static bool ours_inlined(const char *title)
+{
+	static const char * const words[] = {
+		"blk_mq_", "cpuidle_", "menu_", "teo_", "ladder_", "haltpoll_",
+		NULL
+	};
+
+	return has_one(title, words);
 }
 
 static void complaint(const char *line)
@@ -1000,15 +1020,11 @@ static void complaint(const char *line)
 		"BUG:", "WARNING:", "Oops", "INFO: task", "INFO: possible",
 		"ODEBUG:", "refcount_t:", "corruption", "suspicious RCU",
 		"blocked for more than", "UBSAN:", "unchecked MSR",
+		"detected stall", "nobody cared", NULL
 	};
-	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(words); i++) {
-		if (strstr(line, words[i])) {
-			fail("kernel: %s", line);
-			return;
-		}
-	}
+	if (has_one(line, words))
+		fail("kernel: %s", line);
 }
 
 static void __attribute__((noreturn)) watch_log(void)
@@ -1041,7 +1057,7 @@ static void __attribute__((noreturn)) watch_log(void)
 			race[0] = 0;
 		} else if (strstr(text, "BUG: KCSAN:")) {
 			snprintf(race, sizeof(race), "%.255s", text);
-			race_ours = ours(text);
+			race_ours = ours(text) || ours_inlined(text);
 		} else if (*race) {
 			race_ours |= ours(text);
 		} else {
