@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# usage: stress.sh [-n] [-k KIND] [-s SEED] [-t TIME] [-u] [VERSION...]
-#        stress.sh -f [-s SEED] [VERSION...]
+# usage: stress.sh [-n] [-k KIND] [-o DIR] [-s SEED] [-t TIME] [-u] [VERSION...]
+#        stress.sh -f [-o DIR] [-s SEED] [VERSION...]
 #
 # Everything at once that disks and idle CPUs go through (see stress.c), for the
 # given kernels or for all that there are patches for, each in the kinds that
@@ -16,14 +16,15 @@
 #  -k KIND	this kind only, and no planted faults
 #  -f		the planted faults only
 #  -n		where a run fails, do not make it without the change
+#  -o DIR	where the logs go (default: out/stress)
 #  -s SEED	what the choices of the run start from (default: the time)
 #  -t TIME	how long a kernel is run for, over all kinds: 90s, 20m or 1h
 #		(default: 20m)
 #  -u		without our change
 #
 # Kernels are run side by side, one per CPU.  Each run leaves its log, its trace
-# if it has failed, and what the guest's console said in out/stress/.  The last
-# line is "N passed, N failed"; fails if anything did.
+# if it has failed, and what the guest's console said in DIR.  The last line is
+# "N passed, N failed"; fails if anything did.
 
 set -eu
 # shellcheck source=lib.sh
@@ -40,10 +41,11 @@ variant=patched
 faults=yes
 runs=yes
 compare=yes
-while getopts fk:ns:t:u option; do
+while getopts fk:no:s:t:u option; do
 	case $option in
 	f)	runs= ;;
 	n)	compare= ;;
+	o)	out=$OPTARG ;;
 	k)	kinds=$OPTARG
 		faults= ;;
 	s)	seed=$OPTARG ;;
@@ -67,8 +69,13 @@ case $time in
 *m)	seconds=$((seconds * 60)) ;;
 *h)	seconds=$((seconds * 3600)) ;;
 esac
-[ -z "$kinds" ] || [ -e "$here/debug/$kinds.config" ] ||
-	bad_usage "no kind of debug kernel is called $kinds"
+case $kinds in
+'')	;;
+common|*/*)
+	bad_usage "no kind of debug kernel is called $kinds" ;;
+*)	[ -e "$here/debug/$kinds.config" ] ||
+		bad_usage "no kind of debug kernel is called $kinds" ;;
+esac
 [ -n "$runs$faults" ] || bad_usage "-f goes with neither -k nor -u"
 : "${kinds:=$(find "$here/debug" -name '*.config' ! -name common.config |
 	sed 's/.*\///;s/\.config$//' | sort | paste -sd ' ' -)}"
@@ -91,7 +98,8 @@ cmdline() {
 	# CPUs of an emulator stand still now and then.  With 5-level page tables,
 	# KASAN takes any address for a wild one if an interrupt comes while
 	# identify_cpu() has the boot CPU's features cleared.
-	echo "rcupdate.rcu_cpu_stall_timeout=300 no5lvl ignore_loglevel"
+	echo "rcupdate.rcu_cpu_stall_timeout=300 no5lvl ignore_loglevel" \
+		"log_buf_len=4M"
 }
 
 # prepare VERSION VARIANT KIND: the image and the initramfs
@@ -106,6 +114,7 @@ prepare() {
 		-f "$here/guest-init:/init" -f "$here/stress-guest:/run" \
 		-f "$BUILD/stress:/stress" \
 		-f "$kselftest/test_cpuidle.ko:/test_cpuidle.ko" \
+		-f "$lab/lab_haltpoll.ko:/lab_haltpoll.ko" \
 		-f "$lab/lab_wakeup.ko:/lab_wakeup.ko"
 	for module in $(cd "$obj" && find arch crypto drivers lib -name '*.ko'); do
 		set -- "$@" -f "$obj/$module:/lib/modules/$release/$module"
@@ -115,20 +124,24 @@ prepare() {
 	"$here/initramfs.sh" "$@"
 }
 
-# addresses OBJ: where lab_check finds what the kernel does not export
+# addresses OBJ: where lab modules find what the kernel does not export
 addresses() {
 	awk '
 		$3 == "io_hint_classes" { print "classes=0x" $1 }
 		$3 == "io_hint_active" { print "active=0x" $1 }
 		$3 == "cpuidle_devices" { print "devices=0x" $1 }
+		$3 == "io_hint_cpus" { print "hints=0x" $1 }
 		$3 == "cpuidle_io_hint_enabled" { print "hint_key=0x" $1 }
 		$3 == "blk_cpu_lat_enabled" { print "blk_key=0x" $1 }
+		$3 == "haltpoll_governor" { print "governor=0x" $1 }
+		$3 == "cpuidle_register_governor" { print "registration=0x" $1 }
 		' "$1/System.map" | paste -sd ' ' -
 }
 
 # boot NAME VERSION VARIANT KIND SECONDS [CMDLINE]: 0 if all is well; the
 # status is that of boot.sh.
 boot() {
+	rm -rf "${out:?}/$1" "$out/$1.err"
 	obj=$BUILD/$2-$3-$4
 	"$here/boot.sh" -p 4 -g 2048 -w 64 -b $((2 * $5 + 300)) \
 		-a "$seed $5 $(addresses "$obj")" \
@@ -153,8 +166,17 @@ result() {
 	what=$1
 	name=$2
 	shift 2
-	echo "$what $name" >> "$out/results"
+	echo "$what $name" >> "$results"
 	printf '%s: %s %s\n' "$name" "$what" "$*"
+}
+
+# again NAME ARGUMENTS: how to make a run once more
+again() {
+	[ $variant = patched ] || set -- "$1" "$2 PATCHED=0"
+	cat <<-EOF
+		  see ${out#"$PWD"/}/$1/; again:
+		  make stress $2
+	EOF
 }
 
 # one VERSION KIND: a run
@@ -167,10 +189,7 @@ one() {
 		return
 	fi
 	result failed "$name" "$(why "$name")"
-	cat <<-EOF
-		  see out/stress/$name/; again:
-		  make stress KERNEL=$1 KIND=$2 SEED=$seed TIME=${share}s
-	EOF
+	again "$name" "KERNEL=$1 KIND=$2 SEED=$seed TIME=${share}s"
 	[ -n "$compare" ] || return 0
 	say "$name: the same without the change"
 	if ! prepare "$1" unpatched "$2"; then
@@ -183,17 +202,23 @@ one() {
 }
 
 # The faults: for how long each is looked for at most, in s, and what says so
-# when it is found.  A leak is only looked for at the end.
+# when it is found.  Some can only be found when a round ends, or the run.
 faults() {
 	cat <<-EOF
-		none 60
-		drop 180 still pending
-		class 180 still pending
-		tick 180 long: cpu
-		stale 180 unwoken: cpu
-		deep 180 deep: cpu
-		key 180 are in use
+		none 120
+		drop 40 still pending
+		class 40 still pending
+		tick 240 long: cpu
+		stale 240 unwoken: cpu
+		deep 240 deep: cpu
+		key 40 are in use
 		leak 40 kmemleak
+		nowake 240 unwoken: cpu
+		waking 40 still to be woken
+		forever 40 that has expired
+		store 40 does not read back
+		data 240 data is not what was written
+		warn 240 kernel: WARNING
 	EOF
 }
 
@@ -215,6 +240,8 @@ one_fault() {
 			cut -c 1-40))"
 	else
 		result failed "$name" "is not found: $(why "$name")"
+		echo "  see ${out#"$PWD"/}/$name/; again:" \
+			"stress.sh -f -s $seed $1"
 	fi
 }
 
@@ -233,9 +260,11 @@ kernel() {
 
 "$here/deps.sh" build boot >&2
 say "seed $seed; $share s for each of: $kinds"
-rm -rf "$out"
 mkdir -p "$out" "$BUILD"
-: > "$out/results"
+results=$(mktemp "$out/results.XXXXXX")
+trap 'rm -f "$results"' EXIT
+# What is run in the background does not end by Ctrl-C.
+trap 'trap "" TERM; kill 0; exit 130' HUP INT TERM
 gcc -O2 -Wall -static -o "$BUILD/stress" "$here/stress.c"
 
 ready=
@@ -272,8 +301,18 @@ for version in $ready; do
 done
 wait
 
-passed=$(grep -c '^passed' "$out/results" || :)
-failed=$(grep -c '^failed' "$out/results" || :)
+passed=$(grep -c '^passed' "$results" || :)
+failed=$(grep -c '^failed' "$results" || :)
+planned=0
+for version in $ready; do
+	# shellcheck disable=SC2086 # one word a kind
+	[ -z "$runs" ] || planned=$((planned + $(echo $kinds | wc -w)))
+	[ -z "$faults" ] || planned=$((planned + $(faults | wc -l)))
+done
+if [ $((passed + failed)) -ne "$planned" ]; then
+	echo "$((planned - passed - failed)) runs have ended without a result"
+	failed=$((planned - passed))
+fi
 echo "seed $seed; details in ${out#"$PWD"/}/"
 echo "$passed passed, $failed failed"
 [ "$passed" -gt 0 ] && [ "$failed" -eq 0 ]

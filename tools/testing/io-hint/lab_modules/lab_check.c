@@ -22,7 +22,10 @@
  *	the previous look.  Either the selection has seen it, or the publisher
  *	wakes the CPU.  It may be about to, so wait: for its mark in too_deep,
  *	which excuses the state.  Once nothing is pending any more, all publishers
- *	are done, and there is no such mark to come.
+ *	are done, and there is no such mark to come.  The same goes for a hint
+ *	that is published while the CPU sleeps: by the end of that there has to be
+ *	a mark.  And where there is one, the CPU has to wake up.  The other CPUs
+ *	look at that, whenever they look at themselves.
  *
  * long: A hint ruled out a state for certain, and the CPU slept for longer than
  *	the tick or the timer of the hint allow.  The same if PM QoS does not
@@ -60,6 +63,7 @@
 #include "io_hint.h"
 
 #define LAB_CHECK_DETAILS	8
+#define LAB_CHECK_TURNS		50
 
 static unsigned long classes;
 module_param(classes, ulong, 0444);
@@ -72,6 +76,10 @@ MODULE_PARM_DESC(active, "Address of io_hint_active");
 static unsigned long devices;
 module_param(devices, ulong, 0444);
 MODULE_PARM_DESC(devices, "Address of cpuidle_devices");
+
+static unsigned long hints;
+module_param(hints, ulong, 0444);
+MODULE_PARM_DESC(hints, "Address of io_hint_cpus");
 
 static unsigned long hint_key;
 module_param(hint_key, ulong, 0444);
@@ -93,7 +101,8 @@ static unsigned int wait_us = 10000;
 module_param(wait_us, uint, 0644);
 MODULE_PARM_DESC(wait_us, "How long to wait for a publisher to wake a CPU");
 
-static unsigned int slack_us = 500000;
+/* Emulated CPUs take turns, of 100 ms each if they are busy. */
+static unsigned int slack_us = 1000000;
 module_param(slack_us, uint, 0644);
 MODULE_PARM_DESC(slack_us, "By how much a sleep may be late to end");
 
@@ -141,6 +150,11 @@ struct lab_check_detail {
  * @late: the CPU has stayed for longer; whether @uses has changed is to be seen
  * @suspect: nobody has woken the CPU yet
  * @unwoken: who should have
+ * @chosen: the state that it is in was chosen by a governor
+ * @exit_ns: the exit latency of that state
+ * @sleeps: counts entries and exits: odd while it is in a state
+ * @marked: where @sleeps was when others have first seen that it is to wake up
+ * @marked_at: when that was
  * @nr_checked: entries that could have been violations
  * @nr_excused: entries where the publisher was just about to wake the CPU
  */
@@ -160,6 +174,11 @@ struct lab_check_cpu {
 	bool			late;
 	bool			suspect;
 	struct lab_check_detail	unwoken;
+	bool			chosen;
+	s64			exit_ns;
+	unsigned int		sleeps;
+	unsigned int		marked;
+	u64			marked_at;
 	unsigned long		nr_checked;
 	unsigned long		nr_excused;
 };
@@ -329,7 +348,7 @@ static bool lab_check_binding(const struct lab_check_entry *entry, s64 limit)
 
 /*
  * Wait for the publisher of @detail to wake this CPU.  Where emulated CPUs run
- * in turn, cpu_relax() lets it go on.
+ * in turn, cpu_relax() lets it go on, but others first.
  *
  * Return: whether it has; if not, and it may do so still, *suspect is set.
  */
@@ -339,6 +358,7 @@ static bool lab_check_wait(struct lab_check_detail *detail, bool *suspect)
 		per_cpu_ptr(&cpuidle_io_hint_counts, detail->cpu);
 	u64 start = local_clock();
 	struct lab_check_sums sums;
+	int turns = 0;
 	bool done;
 
 	for (;;) {
@@ -351,7 +371,7 @@ static bool lab_check_wait(struct lab_check_detail *detail, bool *suspect)
 			return true;
 		if (done)
 			return false;
-		if (local_clock() - start >=
+		if (turns++ >= LAB_CHECK_TURNS && local_clock() - start >=
 		    (u64)READ_ONCE(wait_us) * NSEC_PER_USEC) {
 			*suspect = true;
 			return false;
@@ -378,7 +398,7 @@ static void lab_check_enter(struct lab_check_cpu *seen,
 	for (i = 1; i < CPUIDLE_IO_HINT_CLASSES; i++) {
 		struct lab_check_sums *old = &seen->sums[i], new;
 		struct lab_check_detail detail;
-		u64 since, span, margin;
+		u64 since, span;
 		bool known, sure, fresh;
 		u32 published;
 		int pending;
@@ -418,13 +438,12 @@ static void lab_check_enter(struct lab_check_cpu *seen,
 			known = true;
 			since = seen->looked;
 		}
-		margin = span - span / 4;
 		published = new.far_published - old->far_published;
 
 		sure = known && pending - (s64)published > 0 &&
-		       entry->now - since < margin;
+		       entry->now - since < span;
 		fresh = published && !READ_ONCE(wake_off) &&
-			entry->now - seen->looked < margin;
+			entry->now - seen->looked < span;
 		checked |= sure || fresh;
 		detail.age_ns = entry->now - (sure ? since : seen->looked);
 
@@ -449,15 +468,109 @@ static void lab_check_enter(struct lab_check_cpu *seen,
 						      entry->cpu)->too_deep);
 		lab_check_violation(&deep);
 	} else if (unwoken.kind) {
-		if (lab_check_wait(&unwoken, &seen->suspect))
+		if (lab_check_wait(&unwoken, &seen->suspect)) {
 			WRITE_ONCE(seen->nr_excused, seen->nr_excused + 1);
-		else if (seen->suspect)
+			seen->capped = unwoken;
+			seen->max_ns = 1;
+			seen->uses = lab_check_uses(entry->drv, entry->dev);
+		} else if (seen->suspect) {
 			seen->unwoken = unwoken;
-		else
+		} else {
 			lab_check_violation(&unwoken);
+		}
 	} else if (max_ns && lab_check_usable(entry, entry->state)) {
 		seen->max_ns = max_t(u64, max_ns, TICK_NSEC);
 		seen->uses = lab_check_uses(entry->drv, entry->dev);
+	}
+}
+
+/* Has whoever has published for this CPU while it slept woken it? */
+static void lab_check_slept(struct lab_check_cpu *seen,
+			    const struct lab_check_entry *entry)
+{
+	struct io_hint_class *table = (struct io_hint_class *)classes;
+	s64 least = lab_check_least(entry);
+	bool suspect = false;
+	int i;
+
+	if (!seen->chosen || seen->disabled != entry->disabled)
+		return;
+
+	for (i = 1; i < CPUIDLE_IO_HINT_CLASSES; i++) {
+		struct lab_check_detail detail;
+		struct lab_check_sums new;
+		int pending;
+
+		if (!(seen->active & entry->active & BIT(i)) ||
+		    seen->generation[i] != entry->generation[i])
+			continue;
+
+		pending = lab_check_read(entry->cpu, i, &new);
+		if (new.far_published == seen->sums[i].far_published)
+			continue;
+
+		detail = (struct lab_check_detail) {
+			.kind		= "unwoken",
+			.pending	= pending,
+			.cpu		= entry->cpu,
+			.state		= entry->state,
+			.exit_ns	= seen->exit_ns,
+			.class		= i,
+			.limit_ns	= READ_ONCE(table[i].limit_ns),
+			.slept_ns	= entry->now - seen->entered,
+			.sums		= new,
+		};
+		if (!lab_check_same(entry, i) || READ_ONCE(wake_off) ||
+		    seen->exit_ns <= max_t(s64, detail.limit_ns, least))
+			continue;
+
+		if (lab_check_wait(&detail, &suspect))
+			WRITE_ONCE(seen->nr_excused, seen->nr_excused + 1);
+		else
+			lab_check_violation(&detail);
+		/* For one of them: then the mark is that. */
+		return;
+	}
+}
+
+/* Are there other CPUs that have been woken, and sleep on? */
+static void lab_check_others(unsigned int this_cpu, u64 now)
+{
+	unsigned int cpu;
+
+	for_each_online_cpu(cpu) {
+		struct lab_check_cpu *seen = per_cpu_ptr(&lab_check_cpus, cpu);
+		struct lab_check_detail detail = {
+			.kind	= "unwoken",
+			.cpu	= cpu,
+		};
+		unsigned int sleeps;
+
+		/* Pairs with the release in lab_check_cpu_idle(). */
+		sleeps = smp_load_acquire(&seen->sleeps);
+		detail.too_deep = READ_ONCE(per_cpu_ptr(&cpuidle_io_hint_counts,
+							cpu)->too_deep);
+		if (cpu == this_cpu || !(sleeps & 1) || !(detail.too_deep >> 16))
+			continue;
+
+		/*
+		 * Pairs with the release below.  If two of them see it first,
+		 * the later one counts.
+		 */
+		if (smp_load_acquire(&seen->marked) != sleeps) {
+			WRITE_ONCE(seen->marked_at, now);
+			/* After the time */
+			smp_store_release(&seen->marked, sleeps);
+			continue;
+		}
+
+		detail.slept_ns = now - READ_ONCE(seen->marked_at);
+		if ((s64)detail.slept_ns >
+		    (s64)READ_ONCE(slack_us) * NSEC_PER_USEC &&
+		    READ_ONCE(seen->sleeps) == sleeps) {
+			lab_check_violation(&detail);
+			WRITE_ONCE(seen->marked_at, U64_MAX / 2);
+		}
 	}
 }
 
@@ -560,8 +673,12 @@ static void lab_check_cpu_idle(void *unused, unsigned int state,
 	lab_check_look(&entry, cpu);
 	entry.state = state;
 
+	lab_check_others(cpu, entry.now);
 	if (state == PWR_EVENT_EXIT) {
+		WRITE_ONCE(seen->sleeps, (seen->sleeps | 1) + 1);
 		lab_check_leave(seen, cpu, entry.now);
+		lab_check_slept(seen, &entry);
+		seen->chosen = false;
 		lab_check_note(seen, &entry, false);
 		return;
 	}
@@ -570,10 +687,15 @@ static void lab_check_cpu_idle(void *unused, unsigned int state,
 	/* The probe may have missed the end of the previous one. */
 	seen->suspect = false;
 	seen->max_ns = 0;
-	if (seen->idle && lab_check_chosen(&entry))
+	seen->chosen = seen->idle && lab_check_chosen(&entry);
+	if (seen->chosen) {
+		seen->exit_ns = entry.drv->states[state].exit_latency_ns;
 		lab_check_enter(seen, &entry);
+	}
 	lab_check_note(seen, &entry, false);
 	seen->entered = local_clock();
+	/* After what has been written to too_deep for this state */
+	smp_store_release(&seen->sleeps, seen->sleeps | 1);
 }
 
 /* Called with interrupts off, and with a lock of the scheduler held. */
@@ -618,6 +740,29 @@ static const struct kernel_param_ops lab_check_pending_ops = {
 };
 module_param_cb(pending, &lab_check_pending_ops, NULL, 0444);
 MODULE_PARM_DESC(pending, "Per CPU and class, what is pending, unless that is 0");
+
+static int lab_check_get_waking(char *buffer, const struct kernel_param *kp)
+{
+	unsigned int cpu;
+	int len = 0;
+
+	for_each_possible_cpu(cpu) {
+		struct io_hint_cpu *hint =
+			per_cpu_ptr((struct io_hint_cpu __percpu *)hints, cpu);
+
+		if (atomic_read(&hint->waking))
+			len += scnprintf(buffer + len, PAGE_SIZE - len, "%u\n",
+					 cpu);
+	}
+
+	return len;
+}
+
+static const struct kernel_param_ops lab_check_waking_ops = {
+	.get	= lab_check_get_waking,
+};
+module_param_cb(waking, &lab_check_waking_ops, NULL, 0444);
+MODULE_PARM_DESC(waking, "CPUs that have been woken, and have not seen it yet");
 
 static int lab_check_get_keys(char *buffer, const struct kernel_param *kp)
 {
@@ -731,7 +876,7 @@ static int __init lab_check_init(void)
 	unsigned int cpu;
 	int i, ret;
 
-	if (!classes || !active || !devices || !hint_key || !blk_key) {
+	if (!classes || !active || !devices || !hints || !hint_key || !blk_key) {
 		pr_err("lab_check: an address is missing\n");
 		return -EINVAL;
 	}

@@ -6,8 +6,9 @@
  * CPUs keep their timers for as long as no idle state stops them, and those of
  * the lab do not: so one of these can.
  *
- * Written to parameters/ms: after how many ms the system is to be woken.  If it
- * is not suspended by then, that makes it give up the attempt.
+ * Written to parameters/ms: every how many ms the system is to be woken, or 0: no
+ * more.  Once would not do: it may come before the system has begun to suspend,
+ * and be forgotten.  If it comes while it does, it makes it give up the attempt.
  */
 
 #include <linux/jiffies.h>
@@ -15,9 +16,17 @@
 #include <linux/suspend.h>
 #include <linux/timer.h>
 
-static void lab_wakeup(struct timer_list *unused)
+static unsigned int lab_wakeup_ms;
+
+static void lab_wakeup(struct timer_list *timer)
 {
+	unsigned int ms = READ_ONCE(lab_wakeup_ms);
+
+	if (!ms)
+		return;
+
 	pm_system_wakeup();
+	mod_timer(timer, jiffies + msecs_to_jiffies(ms));
 }
 
 static DEFINE_TIMER(lab_wakeup_timer, lab_wakeup);
@@ -30,7 +39,9 @@ static int lab_wakeup_set_ms(const char *text, const struct kernel_param *kp)
 	if (ret)
 		return ret;
 
-	mod_timer(&lab_wakeup_timer, jiffies + msecs_to_jiffies(ms));
+	WRITE_ONCE(lab_wakeup_ms, ms);
+	if (ms)
+		mod_timer(&lab_wakeup_timer, jiffies + msecs_to_jiffies(ms));
 	return 0;
 }
 
@@ -38,7 +49,7 @@ static const struct kernel_param_ops lab_wakeup_ms_ops = {
 	.set	= lab_wakeup_set_ms,
 };
 module_param_cb(ms, &lab_wakeup_ms_ops, NULL, 0200);
-MODULE_PARM_DESC(ms, "Wake the system after so many ms");
+MODULE_PARM_DESC(ms, "Wake the system every so many ms, or 0");
 
 static int __init lab_wakeup_init(void)
 {
@@ -47,7 +58,7 @@ static int __init lab_wakeup_init(void)
 
 static void __exit lab_wakeup_exit(void)
 {
-	timer_delete_sync(&lab_wakeup_timer);
+	timer_shutdown_sync(&lab_wakeup_timer);
 }
 
 module_init(lab_wakeup_init);
