@@ -99,7 +99,7 @@ cmdline() {
 	# KASAN takes any address for a wild one if an interrupt comes while
 	# identify_cpu() has the boot CPU's features cleared.
 	echo "rcupdate.rcu_cpu_stall_timeout=300 no5lvl ignore_loglevel" \
-		"log_buf_len=4M"
+		"log_buf_len=4M no_console_suspend"
 }
 
 # prepare VERSION VARIANT KIND: the image and the initramfs

@@ -203,13 +203,6 @@ for version; do
 	test_kernel "$version"
 done
 
-# For the newest, the stress test for a few minutes
-if [ -n "$tested" ]; then
-	check "$tested: stress on a kernel with lockdep and KASAN" \
-		"$here/stress.sh" -n -k lockdep -o "$out/$tested/stress" \
-		-s 1 -t 5m "$tested"
-fi
-
 # That is a matter of QEMU and the scripts rather than of the kernel: one will do.
 if [ -n "$tested" ] && [ -z "$(realtime)" ]; then
 	echo "no real-time priority: whether the benchmark repeats itself is skipped"
