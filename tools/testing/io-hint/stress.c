@@ -369,6 +369,8 @@ static const struct slot {
 	{ D_NVME,	"nvme",		0, true,  false },
 };
 
+_Static_assert(ARRAY_SIZE(slots) <= SLOTS, "one counter of jobs each");
+
 static bool find_disk(const struct slot *slot, char *disk)
 {
 	char all[8][64], path[128];
@@ -831,6 +833,18 @@ static void act_irq(void)
  * chosen remains without its data, and kyber_bio_merge() is where it is missed.
  * NVMe controllers may have more queues when they have been reset.
  */
+static void hold_queues(void)
+{
+	if (old_kernel)
+		lock(&shared->queues_busy);
+}
+
+static void release_queues(void)
+{
+	if (old_kernel)
+		unlock(&shared->queues_busy);
+}
+
 static void act_elevator(void)
 {
 	static const char * const elevators[] = {
@@ -842,10 +856,10 @@ static void act_elevator(void)
 	if (!pick_disk(disk))
 		return;
 	snprintf(what, sizeof(what), "%s: %s", disk, elevator);
-	lock(&shared->queues_busy);
+	hold_queues();
 	tally(A_ELEVATOR, put(elevator, "/sys/block/%s/queue/scheduler", disk),
 	      what);
-	unlock(&shared->queues_busy);
+	release_queues();
 }
 
 static void act_nr_requests(void)
@@ -867,11 +881,9 @@ static void act_nr_hw_queues(void)
 	char what[64];
 
 	snprintf(what, sizeof(what), "%s: %u", name, n);
-	if (old_kernel)
-		lock(&shared->queues_busy);
+	hold_queues();
 	tally(A_NR_HW_QUEUES, nullb(name, "submit_queues", n), what);
-	if (old_kernel)
-		unlock(&shared->queues_busy);
+	release_queues();
 }
 
 static void act_nullb(void)
@@ -992,13 +1004,11 @@ static void act_nvme(void)
 	default:
 		if (!pick_name("/sys/class/nvme", "nvme", name))
 			break;
-		if (old_kernel)
-			lock(&shared->queues_busy);
+		hold_queues();
 		tally(A_NVME_RESET,
 		      put("1", "/sys/class/nvme/%s/reset_controller", name),
 		      name);
-		if (old_kernel)
-			unlock(&shared->queues_busy);
+		release_queues();
 	}
 	settle(D_NVME);
 }
