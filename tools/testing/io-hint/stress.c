@@ -130,6 +130,7 @@ static struct shared {
 	atomic_bool	stop;
 	atomic_flag	scsi_busy;
 	atomic_flag	queues_busy;
+	atomic_flag	cpus_busy;
 	atomic_uint	removals[NR_DEVICES];
 	atomic_uint	turns[NR_TURNS];
 	atomic_uint	jobs[SLOTS];
@@ -792,6 +793,27 @@ static void act_state(void)
 	tally(A_STATE, vput(what, value), what);
 }
 
+/*
+ * The interrupts of a virtio-blk device are spread over the CPUs when it is probed
+ * and, anew, when it is resumed.  In Linux 7.3 it matters for that which CPUs are
+ * online, but blk-mq keeps its map from when the device was probed: then a queue
+ * that is in use may have its interrupt on a CPU that is offline, and its I/O is
+ * never done.  So all CPUs are to be online for both.
+ */
+static void hold_cpus(void)
+{
+	int i;
+
+	lock(&shared->cpus_busy);
+	for (i = 1; i < nr_cpus; i++)
+		put("1", CPUS "/cpu%d/online", i);
+}
+
+static void release_cpus(void)
+{
+	unlock(&shared->cpus_busy);
+}
+
 static void act_hotplug(void)
 {
 	int cpu = 1 + below(nr_cpus - 1);
@@ -799,7 +821,9 @@ static void act_hotplug(void)
 	char what[64];
 
 	snprintf(what, sizeof(what), CPUS "/cpu%d/online", cpu);
+	lock(&shared->cpus_busy);
 	tally(on ? A_ONLINE : A_OFFLINE, vput(what, on ? "1" : "0"), what);
+	unlock(&shared->cpus_busy);
 }
 
 /* Everything stands still, fio included, for a second or two. */
@@ -809,9 +833,11 @@ static void act_suspend(void)
 
 	/* It takes a while to suspend: in less than that, it is not. */
 	snprintf(ms, sizeof(ms), "%u", 100 + below(3000));
+	hold_cpus();
 	put(ms, "/sys/module/lab_wakeup/parameters/ms");
 	tally(A_SUSPEND, put("freeze", "/sys/power/state"), ms);
 	put("0", "/sys/module/lab_wakeup/parameters/ms");
+	release_cpus();
 }
 
 static void act_irq(void)
@@ -978,9 +1004,11 @@ static void act_virtio(void)
 	if (stays(D_VIRTIO))
 		return;
 	removal(D_VIRTIO);
+	hold_cpus();
 	rebind("/sys/bus/virtio/drivers/virtio_blk", "virtio",
 	       module ? "virtio_blk" : NULL,
 	       module ? A_VIRTIO_MODULE : A_VIRTIO_UNBIND);
+	release_cpus();
 	settle(D_VIRTIO);
 	removal(D_VIRTIO);
 }
