@@ -203,6 +203,14 @@ for version; do
 	test_kernel "$version"
 done
 
+# Everything at once, on a kernel that watches itself: the newest one will do.
+if [ -n "$tested" ]; then
+	say "$tested: a debug kernel is built, and under stress for 5 minutes"
+	check "$tested: stress on a kernel with lockdep and KASAN" \
+		"$here/stress.sh" -n -k lockdep -o "$out/$tested/stress" -s 1 \
+		-t 5m "$tested"
+fi
+
 # That is a matter of QEMU and the scripts rather than of the kernel: one will do.
 if [ -n "$tested" ] && [ -z "$(realtime)" ]; then
 	echo "no real-time priority: whether the benchmark repeats itself is skipped"
