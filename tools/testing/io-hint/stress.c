@@ -313,7 +313,7 @@ static void tally(enum action action, int ret, const char *what)
 
 static int run(const char *fmt, ...)
 {
-	char command[2048];
+	char command[512];
 	va_list ap;
 	int status;
 
@@ -794,6 +794,14 @@ static void act_state(void)
 	tally(A_STATE, vput(what, value), what);
 }
 
+static void all_cpus_on(void)
+{
+	int i;
+
+	for (i = 1; i < nr_cpus; i++)
+		put("1", CPUS "/cpu%d/online", i);
+}
+
 /*
  * The interrupts of a virtio-blk device are spread over the CPUs when it is probed
  * and, anew, when it is resumed.  In Linux 7.3 it matters for that which CPUs are
@@ -803,11 +811,8 @@ static void act_state(void)
  */
 static void hold_cpus(void)
 {
-	int i;
-
 	lock(&shared->cpus_busy);
-	for (i = 1; i < nr_cpus; i++)
-		put("1", CPUS "/cpu%d/online", i);
+	all_cpus_on();
 }
 
 static void release_cpus(void)
@@ -827,9 +832,25 @@ static void act_hotplug(void)
 	unlock(&shared->cpus_busy);
 }
 
+/* Everything stands still, fio included, for a second or two. */
+static void suspend(void)
+{
+	int ret, tries = 0;
+	char ms[16];
+
+	hold_cpus();
+	do {
+		/* It takes a while to suspend: in less than that, it is not. */
+		snprintf(ms, sizeof(ms), "%u", 100 + below(pace * 3000));
+		put(ms, "/sys/module/lab_wakeup/parameters/ms");
+		ret = put("freeze", "/sys/power/state");
+		tally(A_SUSPEND, ret, ms);
+		put("0", "/sys/module/lab_wakeup/parameters/ms");
+	} while (ret && ++tries < 3);
+	release_cpus();
+}
+
 /*
- * Everything stands still, fio included, for a second or two.
- *
  * nvme_awake: NVMe freezes its queues when it is suspended, and another process
  * ends that when it is resumed.  In Linux 6.12, lockdep takes the freeze for a
  * lock, and says so.  There, the driver is taken from the device before, where it
@@ -837,38 +858,25 @@ static void act_hotplug(void)
  */
 static void act_suspend(void)
 {
-	char ms[16], device[64];
-	bool nvme = false;
-	int ret, tries = 0;
+	char device[64];
 
-	if (nvme_awake) {
-		if (stays(D_NVME))
-			return;
-		lock(&shared->nvme_busy);
-		removal(D_NVME);
-		nvme = pick_name(NVME, "0000:", device);
-		if (nvme)
-			put(device, NVME "/unbind");
+	if (!nvme_awake) {
+		suspend();
+		return;
 	}
+	if (stays(D_NVME))
+		return;
 
-	hold_cpus();
-	do {
-		/* It takes a while to suspend: in less than that, it is not. */
-		snprintf(ms, sizeof(ms), "%u", below(pace * 3000) + 100);
-		put(ms, "/sys/module/lab_wakeup/parameters/ms");
-		ret = put("freeze", "/sys/power/state");
-		tally(A_SUSPEND, ret, ms);
-		put("0", "/sys/module/lab_wakeup/parameters/ms");
-	} while (ret && ++tries < 3);
-	release_cpus();
-
-	if (nvme)
+	lock(&shared->nvme_busy);
+	removal(D_NVME);
+	if (pick_name(NVME, "0000:", device)) {
+		put(device, NVME "/unbind");
+		suspend();
 		put(device, NVME "/bind");
-	if (nvme_awake) {
-		settle(D_NVME);
-		removal(D_NVME);
-		unlock(&shared->nvme_busy);
 	}
+	settle(D_NVME);
+	removal(D_NVME);
+	unlock(&shared->nvme_busy);
 }
 
 static void act_irq(void)
@@ -1447,8 +1455,7 @@ static void rest(void)
 	char cpu[64], all[16][64];
 	int i, n;
 
-	for (i = 1; i < nr_cpus; i++)
-		put("1", CPUS "/cpu%d/online", i);
+	all_cpus_on();
 	for (i = 0; i < nr_cpus; i++) {
 		snprintf(cpu, sizeof(cpu), CPUS "/cpu%d/cpuidle", i);
 		n = names(cpu, "state", all, ARRAY_SIZE(all));
@@ -1568,7 +1575,6 @@ static void disks_off(const char *when)
 static void setup(void)
 {
 	struct utsname kernel;
-	unsigned int i, n = 0;
 
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -1596,11 +1602,9 @@ static void setup(void)
 		give_up("fio does not run");
 	/* With all its libraries: seconds, on some debug kernels */
 	fio_start_s = now();
-	for (i = 0; i < ARRAY_SIZE(slots); i++)
-		n += snprintf(page + n, sizeof(page) - n,
-			      "fio --name=start --filename=/dev/keep --size=4k "
-			      "--rw=read --thread >/dev/null & ");
-	run("%s wait", page);
+	run("for i in $(seq %zu); do fio --name=start --filename=/dev/keep "
+	    "--size=4k --rw=read --thread >/dev/null & done; wait",
+	    ARRAY_SIZE(slots));
 	fio_start_s = (now() - fio_start_s) / ARRAY_SIZE(slots);
 	/* The slower the kernel, the fewer the actions, or nothing else is done. */
 	pace = fio_start_s > 1 ? fio_start_s : 1;
