@@ -3,6 +3,7 @@
  * stress - all that can happen to disks and idle CPUs, at the same time
  *
  * usage: stress -s SEED -t SECONDS [-o DIR]
+ *        stress -l <LOG
  *
  * The run consists of rounds.  In each of them, fio reads, writes and verifies
  * on every disk there is, while actors, one process each, do to the disks and
@@ -24,6 +25,8 @@
  * the kernel run side by side.  DIR/actions has it in the order it happened.
  *
  * On a kernel without the hints, all the rest is done and checked.
+ *
+ * With -l, nothing is done: it is only looked for complaints in a kernel's log.
  *
  * Exit status: 0 if all is well, 1 if a check has failed, 2 if the run could
  * not be made.
@@ -150,6 +153,7 @@ static double pace;
 static unsigned int round_nr;
 static bool old_kernel;
 static bool nvme_awake;
+static bool log_only;
 static uint64_t seed;
 static struct timespec start;
 static int actions_fd = -1;
@@ -292,7 +296,7 @@ static void __attribute__((format(printf, 1, 2))) fail(const char *fmt, ...)
 {
 	va_list ap;
 
-	if (!atomic_fetch_add(&shared->failures, 1))
+	if (!atomic_fetch_add(&shared->failures, 1) && !log_only)
 		put("0", TRACING "/tracing_on");
 	va_start(ap, fmt);
 	vsay(STDOUT_FILENO, "FAIL: ", fmt, ap);
@@ -1204,21 +1208,54 @@ static void complaint(const char *line)
 		fail("kernel: %s", line);
 }
 
+/*
+ * One line of the log at a time.  The report of a race is between two lines of
+ * "=", with the stacks of who accesses what.  Of a stack, what an interrupt or an
+ * exception has come upon has no part in the race.
+ */
+static void watch_line(const char *text)
+{
+	static char race[256];
+	static bool race_ours, interrupted;
+
+	/* Lines are lost, with how a race ended, perhaps. */
+	if (!text) {
+		race[0] = 0;
+	} else if (*race && !strncmp(text, "=====", 5)) {
+		if (race_ours)
+			fail("kernel: %s", race);
+		else
+			atomic_fetch_add(&shared->background, 1);
+		note("%s", race);
+		race[0] = 0;
+	} else if (strstr(text, "BUG: KCSAN:")) {
+		snprintf(race, sizeof(race), "%.255s", text);
+		race_ours = ours(text);
+		interrupted = false;
+	} else if (*race) {
+		if (!*text)
+			interrupted = false;
+		else if (!interrupted)
+			race_ours |= ours(text) || ours_inlined(race, text);
+		if (!strncmp(text, " asm_", 5))
+			interrupted = true;
+	} else {
+		complaint(text);
+	}
+}
+
 static void __attribute__((noreturn)) watch_log(void)
 {
 	int fd = open("/dev/kmsg", O_RDONLY | O_CLOEXEC);
 	char line[8192], *text;
-	char race[256] = "";
-	bool race_ours = false;
 	ssize_t n;
 
 	lseek(fd, 0, SEEK_DATA);
 	for (;;) {
 		n = read(fd, line, sizeof(line) - 1);
-		/* Lines are lost, with how a race ended, perhaps. */
 		if (n < 0 && errno == EPIPE) {
 			note("the kernel says more than can be read");
-			race[0] = 0;
+			watch_line(NULL);
 			continue;
 		}
 		if (n <= 0)
@@ -1227,23 +1264,7 @@ static void __attribute__((noreturn)) watch_log(void)
 		text = strchr(line, ';');
 		text = text ? text + 1 : line;
 		text[strcspn(text, "\n")] = 0;
-
-		/* Between two lines of "=" */
-		if (*race && !strncmp(text, "=====", 5)) {
-			if (race_ours)
-				fail("kernel: %s", race);
-			else
-				atomic_fetch_add(&shared->background, 1);
-			note("%s", race);
-			race[0] = 0;
-		} else if (strstr(text, "BUG: KCSAN:")) {
-			snprintf(race, sizeof(race), "%.255s", text);
-			race_ours = ours(text);
-		} else if (*race) {
-			race_ours |= ours(text) || ours_inlined(race, text);
-		} else {
-			complaint(text);
-		}
+		watch_line(text);
 	}
 }
 
@@ -1572,19 +1593,25 @@ static void disks_off(const char *when)
 		fail("%s: of a disk, there is something left", when);
 }
 
-static void setup(void)
+/* What is noted goes to this file. */
+static void setup_notes(const char *path)
 {
-	struct utsname kernel;
-
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (shared == MAP_FAILED)
 		give_up("mmap: %s", strerror(errno));
 	clock_gettime(CLOCK_BOOTTIME, &start);
-	snprintf(page, sizeof(page), "%s/actions", out);
-	actions_fd = open(page, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+	actions_fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
 	if (actions_fd < 0)
-		give_up("%s: %s", page, strerror(errno));
+		give_up("%s: %s", path, strerror(errno));
+}
+
+static void setup(void)
+{
+	struct utsname kernel;
+
+	snprintf(page, sizeof(page), "%s/actions", out);
+	setup_notes(page);
 	nr_cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	if (nr_cpus < 2)
 		give_up("needs two CPUs");
@@ -1638,7 +1665,8 @@ static void check_leaks(void)
 
 static void usage(void)
 {
-	fprintf(stderr, "usage: stress -s SEED -t SECONDS [-o DIR]\n");
+	fprintf(stderr, "usage: stress -s SEED -t SECONDS [-o DIR]\n"
+			"       stress -l <LOG\n");
 	exit(2);
 }
 
@@ -1654,6 +1682,25 @@ static uint64_t number(const char *arg)
 	return n;
 }
 
+/* The result of all */
+static int summary(void)
+{
+	say("%u races between others", atomic_load(&shared->background));
+	say("%u failures", atomic_load(&shared->failures));
+	return atomic_load(&shared->failures) ? 1 : 0;
+}
+
+/* A log that somebody has kept, without time stamps */
+static int read_log(void)
+{
+	setup_notes("/dev/null");
+	while (fgets(page, sizeof(page), stdin)) {
+		page[strcspn(page, "\n")] = 0;
+		watch_line(page);
+	}
+	return summary();
+}
+
 int main(int argc, char **argv)
 {
 	int option, seconds = 0, left, shortest, longest;
@@ -1661,7 +1708,7 @@ int main(int argc, char **argv)
 	bool complete;
 	pid_t watcher;
 
-	while ((option = getopt(argc, argv, "s:t:o:")) != -1) {
+	while ((option = getopt(argc, argv, "s:t:o:l")) != -1) {
 		switch (option) {
 		case 's':
 			seed = number(optarg);
@@ -1672,12 +1719,17 @@ int main(int argc, char **argv)
 		case 'o':
 			out = optarg;
 			break;
+		case 'l':
+			log_only = true;
+			break;
 		default:
 			usage();
 		}
 	}
-	if (optind != argc || !seconds)
+	if (optind != argc || log_only == !!seconds)
 		usage();
+	if (log_only)
+		return read_log();
 
 	setup();
 	watcher = fork();
@@ -1742,7 +1794,5 @@ int main(int argc, char **argv)
 		get(page, CHECK "/excused");
 		say("%-20s %6s done", "lab_check: woken", page);
 	}
-	say("%u races between others", atomic_load(&shared->background));
-	say("%u failures", atomic_load(&shared->failures));
-	return atomic_load(&shared->failures) ? 1 : 0;
+	return summary();
 }

@@ -198,6 +198,8 @@ style() {
 
 "$here/deps.sh" build boot bench lint
 check "scripts pass shellcheck" lint
+"$here/test-log.sh" > "$out/log.ktap" || :
+count "what the stress test makes of a log" "$out/log.ktap"
 tested=
 for version; do
 	test_kernel "$version"
